@@ -1,0 +1,52 @@
+package mcp
+
+import "github.com/traposd/traposd/mcp/wire"
+
+// Error codes of this program, in the range that the specification leaves to implementations (-32000 to -32019; those
+// up to -32005 are avoided, since the official SDKs give them meanings of their own).
+//
+//	code    name                what it means                                         what to do
+//	-32010  ServerStarting      the server is configured but not ready yet            try again in a few seconds
+//	-32011  ServerDown          the server is stopped, crashed or unreachable; the    see `traposd servers`; it is retried
+//	                            message gives its reason                              by itself
+//	-32012  Timeout             the server did not answer in its time limit           raise `timeout`, or ask for less
+//	-32013  Cancelled           the asker, or the service's stop, ended the call      nothing
+//	-32014  TooLarge            a message is above a size limit, which is named       ask for less
+//	-32015  ClientCannot        a server asked something (sampling, elicitation,      use a client that can
+//	                            roots) that this client cannot answer
+//	-32016  Busy                a bound on sessions, streams or calls is reached      close some, or try again later
+//	-32017  NeedsAuthorization  the server refuses our credentials                    `traposd login`, or mend its headers
+//	-32018  UnknownSession      no such session (it expired, or the service           initialize again
+//	                            restarted); HTTP status 404
+//	-32019  Refused             the guard refused the request; the message names      see the message
+//	                            the header; HTTP status 403, 401, 413 or 415
+const (
+	CodeServerStarting     int64 = -32010
+	CodeServerDown         int64 = -32011
+	CodeTimeout            int64 = -32012
+	CodeCancelled          int64 = -32013
+	CodeTooLarge           int64 = -32014
+	CodeClientCannot       int64 = -32015
+	CodeBusy               int64 = -32016
+	CodeNeedsAuthorization int64 = -32017
+	CodeUnknownSession     int64 = -32018
+	CodeRefused            int64 = -32019
+)
+
+// Error codes of the Model Context Protocol.
+const (
+	CodeResourceNotFound   int64 = -32002 // session revisions: no resource of that uri; 2026-07-28 uses CodeInvalidParams
+	CodeHeaderMismatch     int64 = -32020 // 2026-07-28: a header is missing or says something else than the body; HTTP status 400
+	CodeMissingCapability  int64 = -32021 // 2026-07-28: the client did not declare a capability that the request needs; HTTP status 400
+	CodeUnsupportedVersion int64 = -32022 // 2026-07-28: data lists the supported revisions; HTTP status 400
+	CodeURLElicitation     int64 = -32042 // 2025-11-25: the client must have the user visit a URL first
+)
+
+// Error codes of JSON-RPC 2.0, section 5.1, under the same prefix as the others.
+const (
+	CodeParseError     int64 = wire.CodeParseError
+	CodeInvalidRequest int64 = wire.CodeInvalidRequest
+	CodeMethodNotFound int64 = wire.CodeMethodNotFound
+	CodeInvalidParams  int64 = wire.CodeInvalidParams
+	CodeInternalError  int64 = wire.CodeInternalError
+)
