@@ -2,35 +2,35 @@ package mcp
 
 import "github.com/traposd/traposd/mcp/wire"
 
-// Error codes of this program, in the range that the specification leaves to implementations (-32000 to -32019; those
-// up to -32005 are avoided, since the official SDKs give them meanings of their own).
+// Error codes of this program. They lie outside JSON-RPC's reserved range (-32768 to -32000), where revision 2026-07-28,
+// basic, "Error Codes", wants new ones to be.
 //
 //	code    name                what it means                                         what to do
-//	-32010  ServerStarting      the server is configured but not ready yet            try again in a few seconds
-//	-32011  ServerDown          the server is stopped, crashed or unreachable; the    see `traposd servers`; it is retried
+//	-31010  ServerStarting      the server is configured but not ready yet            try again in a few seconds
+//	-31011  ServerDown          the server is stopped, crashed or unreachable; the    see `traposd servers`; it is retried
 //	                            message gives its reason                              by itself
-//	-32012  Timeout             the server did not answer in its time limit           raise `timeout`, or ask for less
-//	-32013  Cancelled           the asker, or the service's stop, ended the call      nothing
-//	-32014  TooLarge            a message is above a size limit, which is named       ask for less
-//	-32015  ClientCannot        a server asked something (sampling, elicitation,      use a client that can
+//	-31012  Timeout             the server did not answer in its time limit           raise `timeout`, or ask for less
+//	-31013  Cancelled           the asker, or the service's stop, ended the call      nothing
+//	-31014  TooLarge            a message is above a size limit, which is named       ask for less
+//	-31015  ClientCannot        a server asked something (sampling, elicitation,      use a client that can
 //	                            roots) that this client cannot answer
-//	-32016  Busy                a bound on sessions, streams or calls is reached      close some, or try again later
-//	-32017  NeedsAuthorization  the server refuses our credentials                    `traposd login`, or mend its headers
-//	-32018  UnknownSession      no such session (it expired, or the service           initialize again
+//	-31016  Busy                a bound on sessions, streams or calls is reached      close some, or try again later
+//	-31017  NeedsAuthorization  the server refuses our credentials                    `traposd login`, or mend its headers
+//	-31018  UnknownSession      no such session (it expired, or the service           initialize again
 //	                            restarted); HTTP status 404
-//	-32019  Refused             the guard refused the request; the message names      see the message
+//	-31019  Refused             the guard refused the request; the message names      see the message
 //	                            the header; HTTP status 403, 401, 413 or 415
 const (
-	CodeServerStarting     int64 = -32010
-	CodeServerDown         int64 = -32011
-	CodeTimeout            int64 = -32012
-	CodeCancelled          int64 = -32013
-	CodeTooLarge           int64 = -32014
-	CodeClientCannot       int64 = -32015
-	CodeBusy               int64 = -32016
-	CodeNeedsAuthorization int64 = -32017
-	CodeUnknownSession     int64 = -32018
-	CodeRefused            int64 = -32019
+	CodeServerStarting     int64 = -31010
+	CodeServerDown         int64 = -31011
+	CodeTimeout            int64 = -31012
+	CodeCancelled          int64 = -31013
+	CodeTooLarge           int64 = -31014
+	CodeClientCannot       int64 = -31015
+	CodeBusy               int64 = -31016
+	CodeNeedsAuthorization int64 = -31017
+	CodeUnknownSession     int64 = -31018
+	CodeRefused            int64 = -31019
 )
 
 // Error codes of the Model Context Protocol.
