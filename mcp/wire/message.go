@@ -9,6 +9,7 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -79,29 +80,49 @@ func Parse(data []byte) (*Message, error) {
 	return m, e.check(m)
 }
 
-// envelope notes which members have been seen.
-type envelope struct {
-	version, id, method, params, result, failure bool
+// envelope is the set of the members of a message that have been seen.
+type envelope uint8
+
+const (
+	hasVersion envelope = 1 << iota
+	hasID
+	hasMethod
+	hasParams
+	hasResult
+	hasError
+)
+
+// memberOf tells which member of the envelope a key names; 0 for any other.
+func memberOf(key string) envelope {
+	switch key {
+	case "jsonrpc":
+		return hasVersion
+	case "id":
+		return hasID
+	case "method":
+		return hasMethod
+	case "params":
+		return hasParams
+	case "result":
+		return hasResult
+	case "error":
+		return hasError
+	}
+	return 0
 }
 
 func (e *envelope) take(m *Message, key string, value json.RawMessage) error {
-	seen := map[string]*bool{
-		"jsonrpc": &e.version, "id": &e.id, "method": &e.method,
-		"params": &e.params, "result": &e.result, "error": &e.failure,
-	}[key]
-	if seen == nil {
-		return nil
-	}
-	if *seen {
+	which := memberOf(key)
+	if *e&which != 0 {
 		return Errorf(CodeInvalidRequest, "%q is given twice", key)
 	}
-	*seen = true
-	switch key {
-	case "jsonrpc":
+	*e |= which
+	switch which {
+	case hasVersion:
 		if s, ok := String(value); !ok || s != "2.0" {
 			return Errorf(CodeInvalidRequest, `"jsonrpc" must be "2.0"`)
 		}
-	case "id":
+	case hasID:
 		switch Kind(value) {
 		case '"', '0':
 			m.ID = value
@@ -109,13 +130,13 @@ func (e *envelope) take(m *Message, key string, value json.RawMessage) error {
 		default:
 			return Errorf(CodeInvalidRequest, `"id" must be a string or a number`)
 		}
-	case "method":
+	case hasMethod:
 		s, ok := String(value)
 		if !ok || s == "" {
 			return Errorf(CodeInvalidRequest, `"method" must be a string that is not empty`)
 		}
 		m.Method = s
-	case "params":
+	case hasParams:
 		switch Kind(value) {
 		case '{', '[':
 			m.Params = value
@@ -123,17 +144,21 @@ func (e *envelope) take(m *Message, key string, value json.RawMessage) error {
 		default:
 			return Errorf(CodeInvalidRequest, `"params" must be an object or an array`)
 		}
-	case "result":
+	case hasResult:
 		m.Result = value
-	case "error":
+	case hasError:
 		return m.takeError(value)
 	}
 	return nil
 }
 
 func (m *Message) takeError(value json.RawMessage) error {
-	if Kind(value) == 'n' {
+	switch Kind(value) {
+	case 'n':
 		return nil
+	case '{':
+	default:
+		return Errorf(CodeInvalidRequest, `"error" must be an object`)
 	}
 	m.Error = &Error{}
 	for key, part := range Members(value) {
@@ -151,17 +176,17 @@ func (m *Message) takeError(value json.RawMessage) error {
 	return nil
 }
 
-func (e *envelope) check(m *Message) error {
+func (e envelope) check(m *Message) error {
 	switch {
-	case !e.version:
+	case e&hasVersion == 0:
 		return Errorf(CodeInvalidRequest, `"jsonrpc": "2.0" is missing`)
-	case e.method && (e.result || e.failure):
+	case e&hasMethod != 0 && e&(hasResult|hasError) != 0:
 		return Errorf(CodeInvalidRequest, "a message is a request or a response, not both")
-	case !e.method && m.Result == nil && m.Error == nil:
+	case e&hasMethod == 0 && m.Result == nil && m.Error == nil:
 		return Errorf(CodeInvalidRequest, `neither "method" nor "result" nor "error" is given`)
-	case !e.method && m.Result != nil && m.Error != nil:
+	case e&hasMethod == 0 && m.Result != nil && m.Error != nil:
 		return Errorf(CodeInvalidRequest, `a response has "result" or "error", not both`)
-	case e.method && e.id && m.ID == nil:
+	case e&hasMethod != 0 && e&hasID != 0 && m.ID == nil:
 		return Errorf(CodeInvalidRequest, `"id" must not be null in a request`)
 	}
 	return nil
@@ -183,7 +208,7 @@ func (m *Message) Append(dst []byte) []byte {
 		}
 	} else if m.Error != nil {
 		dst = append(dst, `,"error":{"code":`...)
-		dst = fmt.Appendf(dst, "%d", m.Error.Code)
+		dst = strconv.AppendInt(dst, m.Error.Code, 10)
 		dst = AppendString(append(dst, `,"message":`...), m.Error.Message)
 		if m.Error.Data != nil {
 			dst = append(append(dst, `,"data":`...), m.Error.Data...)

@@ -57,12 +57,22 @@ func Elements(array []byte) iter.Seq[json.RawMessage] {
 
 // Get returns the first member of that name. object must be valid JSON.
 func Get(object []byte, key string) (json.RawMessage, bool) {
-	for k, value := range Members(object) {
-		if k == key {
-			return value, true
+	for m := range members(object) {
+		if isKey(object[m.keyStart:m.keyEnd], key) {
+			return object[m.valueStart:m.valueEnd:m.valueEnd], true
 		}
 	}
 	return nil, false
+}
+
+// isKey reports whether the raw string is key. It allocates only if the string has an escape.
+func isKey(raw []byte, key string) bool {
+	inner := raw[1 : len(raw)-1]
+	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return string(inner) == key
+	}
+	s, _ := String(raw)
+	return s == key
 }
 
 // Set returns object with the member of that name replaced where it stands, or added at the end. Every other byte stays
@@ -74,7 +84,7 @@ func Set(object []byte, key string, value json.RawMessage) json.RawMessage {
 	out := make([]byte, 0, len(object)+len(key)+len(value)+4)
 	copied, found := 0, false
 	for m := range members(object) {
-		if k, _ := String(object[m.keyStart:m.keyEnd]); k != key {
+		if !isKey(object[m.keyStart:m.keyEnd], key) {
 			continue
 		}
 		if found {
@@ -107,7 +117,7 @@ func Delete(object []byte, key string) json.RawMessage {
 	}
 	out := append(make([]byte, 0, len(object)), '{')
 	for m := range members(object) {
-		if k, _ := String(object[m.keyStart:m.keyEnd]); k == key {
+		if isKey(object[m.keyStart:m.keyEnd], key) {
 			continue
 		}
 		if len(out) > 1 {
@@ -133,6 +143,9 @@ func String(value []byte) (s string, ok bool) {
 
 // AppendString writes s as a JSON string after dst. It escapes what JSON must have escaped, and not what HTML must.
 func AppendString(dst []byte, s string) []byte {
+	if isPlain(s) {
+		return append(append(append(dst, '"'), s...), '"')
+	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -140,6 +153,16 @@ func AppendString(dst []byte, s string) []byte {
 		return append(dst, `""`...) // a string always encodes
 	}
 	return append(dst, bytes.TrimRight(buf.Bytes(), "\n")...)
+}
+
+// isPlain reports whether s stands for itself between quotes.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // Quote returns s as a JSON string.
