@@ -7,8 +7,10 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/bits"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -72,8 +74,10 @@ func Parse(data []byte) (*Message, error) {
 		return m, Errorf(CodeInvalidRequest, "a JSON-RPC message must be an object")
 	}
 	var e envelope
-	for key, value := range Members(data) {
-		if err := e.take(m, key, value); err != nil {
+	w := walkOf(data)
+	for part, ok := w.next(); ok; part, ok = w.next() {
+		value := json.RawMessage(data[part.valueStart:part.valueEnd:part.valueEnd])
+		if err := e.take(m, memberOf(data[part.keyStart:part.keyEnd]), value); err != nil {
 			return m, err
 		}
 	}
@@ -92,9 +96,14 @@ const (
 	hasError
 )
 
-// memberOf tells which member of the envelope a key names; 0 for any other.
-func memberOf(key string) envelope {
-	switch key {
+// memberOf tells which member of the envelope a raw key names; 0 for any other.
+func memberOf(raw []byte) envelope {
+	key := raw[1 : len(raw)-1]
+	if bytes.IndexByte(key, '\\') >= 0 {
+		s, _ := String(raw)
+		key = []byte(s)
+	}
+	switch string(key) {
 	case "jsonrpc":
 		return hasVersion
 	case "id":
@@ -111,15 +120,17 @@ func memberOf(key string) envelope {
 	return 0
 }
 
-func (e *envelope) take(m *Message, key string, value json.RawMessage) error {
-	which := memberOf(key)
+// names of the members, in the order of their bits.
+var names = [...]string{"jsonrpc", "id", "method", "params", "result", "error"}
+
+func (e *envelope) take(m *Message, which envelope, value json.RawMessage) error {
 	if *e&which != 0 {
-		return Errorf(CodeInvalidRequest, "%q is given twice", key)
+		return Errorf(CodeInvalidRequest, "%q is given twice", names[bits.TrailingZeros8(uint8(which))])
 	}
 	*e |= which
 	switch which {
 	case hasVersion:
-		if s, ok := String(value); !ok || s != "2.0" {
+		if string(value) != `"2.0"` {
 			return Errorf(CodeInvalidRequest, `"jsonrpc" must be "2.0"`)
 		}
 	case hasID:

@@ -26,7 +26,8 @@ func Kind(value []byte) byte {
 // object's memory and have no space around them. What is not an object has no members. object must be valid JSON.
 func Members(object []byte) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
-		for m := range members(object) {
+		w := walkOf(object)
+		for m, ok := w.next(); ok; m, ok = w.next() {
 			key, _ := String(object[m.keyStart:m.keyEnd])
 			if !yield(key, object[m.valueStart:m.valueEnd:m.valueEnd]) {
 				return
@@ -57,7 +58,8 @@ func Elements(array []byte) iter.Seq[json.RawMessage] {
 
 // Get returns the first member of that name. object must be valid JSON.
 func Get(object []byte, key string) (json.RawMessage, bool) {
-	for m := range members(object) {
+	w := walkOf(object)
+	for m, ok := w.next(); ok; m, ok = w.next() {
 		if isKey(object[m.keyStart:m.keyEnd], key) {
 			return object[m.valueStart:m.valueEnd:m.valueEnd], true
 		}
@@ -83,7 +85,8 @@ func Set(object []byte, key string, value json.RawMessage) json.RawMessage {
 	}
 	out := make([]byte, 0, len(object)+len(key)+len(value)+4)
 	copied, found := 0, false
-	for m := range members(object) {
+	w := walkOf(object)
+	for m, ok := w.next(); ok; m, ok = w.next() {
 		if !isKey(object[m.keyStart:m.keyEnd], key) {
 			continue
 		}
@@ -116,7 +119,8 @@ func Delete(object []byte, key string) json.RawMessage {
 		return object
 	}
 	out := append(make([]byte, 0, len(object)), '{')
-	for m := range members(object) {
+	w := walkOf(object)
+	for m, ok := w.next(); ok; m, ok = w.next() {
 		if isKey(object[m.keyStart:m.keyEnd], key) {
 			continue
 		}
@@ -174,31 +178,38 @@ type member struct {
 	comma, keyStart, keyEnd, valueStart, valueEnd int
 }
 
-func members(object []byte) iter.Seq[member] {
-	return func(yield func(member) bool) {
-		i := skipSpace(object, 0)
-		if i == len(object) || object[i] != '{' {
-			return
-		}
-		i = skipSpace(object, i+1)
-		comma := i
-		for i < len(object) && object[i] == '"' {
-			m := member{comma: comma, keyStart: i}
-			m.keyEnd = skipString(object, i)
-			m.valueStart = skipSpace(object, m.keyEnd)
-			m.valueStart = skipSpace(object, m.valueStart+1) // the colon
-			m.valueEnd = skipValue(object, m.valueStart)
-			if !yield(m) {
-				return
-			}
-			i = skipSpace(object, m.valueEnd)
-			if i >= len(object) || object[i] != ',' {
-				return
-			}
-			comma = i
-			i = skipSpace(object, i+1)
-		}
+// walk goes over the members of one object; next must not be called again once it has returned false.
+type walk struct {
+	object []byte
+	at     int // of the next member's key
+	comma  int
+}
+
+func walkOf(object []byte) walk {
+	i := skipSpace(object, 0)
+	if i == len(object) || object[i] != '{' {
+		return walk{at: len(object)}
 	}
+	i = skipSpace(object, i+1)
+	return walk{object: object, at: i, comma: i}
+}
+
+func (w *walk) next() (m member, ok bool) {
+	object := w.object
+	if w.at >= len(object) || object[w.at] != '"' {
+		return m, false
+	}
+	m = member{comma: w.comma, keyStart: w.at}
+	m.keyEnd = skipString(object, w.at)
+	m.valueStart = skipSpace(object, m.keyEnd)
+	m.valueStart = skipSpace(object, m.valueStart+1) // the colon
+	m.valueEnd = skipValue(object, m.valueStart)
+	w.comma = skipSpace(object, m.valueEnd)
+	w.at = len(object)
+	if w.comma < len(object) && object[w.comma] == ',' {
+		w.at = skipSpace(object, w.comma+1)
+	}
+	return m, true
 }
 
 func skipSpace(data []byte, i int) int {
