@@ -1,0 +1,84 @@
+package watch
+
+import "time"
+
+const (
+	// everyNth is how many polls may trust a file's stat before one reads it all the same: every 30 s at MaxPoll. What changes
+	// without a trace in the times (a network file system that caches attributes) is found then; opening a file makes NFS ask the server.
+	everyNth = 10
+
+	// maxBurst is after how many debounces a file that is never quiet is looked at nevertheless.
+	maxBurst = 10
+
+	// maxHold is after how many settling times content that never settles is reported nevertheless.
+	maxHold = 4
+)
+
+// file is what is known about one watched path. It belongs to the loop.
+type file struct {
+	name string // as given to Set
+	path string // absolute
+
+	told state   // what Changed was last told, or what Set saw
+	last glimpse // of the last look
+
+	since   time.Time // since when looks have found what the last one found, if that is not what was told
+	first   time.Time // since when they have found anything but what was told; zero: they have not
+	dirty   bool      // an event says that a stat is not enough
+	trusted int       // polls since the content was last read
+}
+
+func newFile(name string, g *glimpse) *file {
+	return &file{name: name, path: absolute(name), told: g.state, last: *g}
+}
+
+// look looks again, and reads only if it must: if forced, if an event says so, if the stat differs or proves nothing, or if
+// it was everyNth polls ago.
+func (f *file) look(now time.Time, forced bool, o *Options) {
+	if !forced && !f.dirty && f.trusted < everyNth && f.last.unchanged(f.path) {
+		f.trusted++
+		return
+	}
+	f.dirty, f.trusted = false, 0
+	var partial func([]byte) bool
+	if o.Partial != nil {
+		partial = func(data []byte) bool { return o.Partial(f.name, data) }
+	}
+	g := take(f.path, o.Permissions, partial)
+	switch {
+	case g.state == f.told:
+		f.first = time.Time{}
+	case f.first.IsZero(), f.last.kind == absent && g.kind != absent:
+		f.first, f.since = now, now // what comes back has all its time to settle
+	case g.state != f.last.state:
+		f.since = now
+	}
+	f.last = g
+}
+
+// due says from when on the last look's finding is to be reported; zero if there is nothing to report. quiet means
+// that events vouch for the debounce already.
+func (f *file) due(quiet bool, o *Options) time.Time {
+	if f.first.IsZero() {
+		return time.Time{}
+	}
+	wait := o.Settle
+	switch {
+	case f.last.kind == absent:
+		return f.since.Add(o.Grace)
+	case f.last.kind == content && !f.last.partial && quiet:
+		return f.since
+	case f.last.kind == content && !f.last.partial:
+		wait = o.Debounce
+	}
+	due, limit := f.since.Add(wait), f.first.Add(maxHold*o.Settle)
+	if limit.Before(due) {
+		return limit
+	}
+	return due
+}
+
+// tell makes the last look's finding what was told.
+func (f *file) tell() {
+	f.told, f.first = f.last.state, time.Time{}
+}
