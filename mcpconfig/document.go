@@ -1,0 +1,290 @@
+package mcpconfig
+
+import (
+	"bytes"
+	"iter"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// document is a text that the scanner found well formed, with positions. Values are ranges of its bytes; nothing is
+// decoded before it is asked for, so that what is not ours to read costs no memory.
+type document struct {
+	data  []byte
+	lines lineIndex
+}
+
+// value is a range of a document's bytes: one JSON value, no space around it.
+type value struct{ start, end int }
+
+// member is a name and a value of an object.
+type member struct{ key, value value }
+
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// parse checks a whole file and returns its outermost value. The document is there for positions also if there is an
+// error. raw is not copied.
+func parse(raw []byte) (*document, value, *syntaxError) {
+	doc := &document{data: bytes.TrimPrefix(raw, byteOrderMark)}
+	if err := checkEncoding(doc.data); err != nil {
+		return doc, value{}, err
+	}
+	s := &scanner{data: doc.data}
+	if err := s.space(); err == nil && s.pos == len(doc.data) {
+		return doc, value{}, &syntaxError{s.pos, `the file is empty: write {"mcpServers": {}} for no servers`}
+	}
+	s.pos = 0
+	if err := s.text(); err != nil {
+		return doc, value{}, err
+	}
+	start := doc.skipSpace(0)
+	return doc, value{start, doc.skipValue(start)}, nil
+}
+
+// checkEncoding refuses what is not UTF-8, and NUL.
+func checkEncoding(data []byte) *syntaxError {
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) ||
+		len(data) >= 2 && (data[0] == 0) != (data[1] == 0) {
+		return &syntaxError{0, "the file is UTF-16: save it as UTF-8"}
+	}
+	if i := bytes.IndexByte(data, 0); i >= 0 {
+		return &syntaxError{i, "a NUL byte: this is no text file, or it is damaged"}
+	}
+	if utf8.Valid(data) {
+		return nil
+	}
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 {
+			if !utf8.FullRune(data[i:]) {
+				return &syntaxError{i, endMessage + ": a character is cut off"}
+			}
+			return &syntaxError{i, "invalid UTF-8: save the file as UTF-8"}
+		}
+		i += size
+	}
+	return nil
+}
+
+// position returns the line and the column, as Source counts them, of a byte.
+func (d *document) position(offset int) (line, column int) {
+	return d.lines.position(d.data, offset)
+}
+
+// kind returns the first byte of a value: '{', '[', '"', 't', 'f', 'n', or 0 for a number.
+func (d *document) kind(v value) byte {
+	if c := d.data[v.start]; c != '-' && !digit(c) {
+		return c
+	}
+	return 0
+}
+
+// raw returns a value as it is written.
+func (d *document) raw(v value) string { return string(d.data[v.start:v.end]) }
+
+// text returns the content of a string; half surrogate pairs become U+FFFD.
+func (d *document) text(v value) string {
+	content, _ := d.decode(v)
+	return content
+}
+
+// decode returns the content of a string, and whether it is whole: without half surrogate pairs.
+func (d *document) decode(v value) (content string, whole bool) {
+	inner := d.data[v.start+1 : v.end-1]
+	i := bytes.IndexByte(inner, '\\')
+	if i < 0 {
+		return string(inner), true
+	}
+	whole = true
+	var b strings.Builder
+	for ; i >= 0; i = bytes.IndexByte(inner, '\\') {
+		b.Write(inner[:i])
+		inner = inner[i+1:]
+		if inner[0] != 'u' {
+			b.WriteByte(unescaped(inner[0]))
+			inner = inner[1:]
+			continue
+		}
+		r := hexRune(inner[1:5])
+		inner = inner[5:]
+		if utf16.IsSurrogate(r) {
+			pair := rune(utf8.RuneError)
+			if bytes.HasPrefix(inner, []byte(`\u`)) {
+				pair = utf16.DecodeRune(r, hexRune(inner[2:6]))
+			}
+			if r = pair; r == utf8.RuneError {
+				whole = false
+			} else {
+				inner = inner[6:]
+			}
+		}
+		b.WriteRune(r)
+	}
+	b.Write(inner)
+	return b.String(), whole
+}
+
+func unescaped(c byte) byte {
+	switch c {
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	}
+	return c
+}
+
+func hexRune(digits []byte) rune {
+	var r rune
+	for _, c := range digits {
+		v, _ := hexValue(c)
+		r = r<<4 | v
+	}
+	return r
+}
+
+// members walks an object in its order, duplicates included.
+func (d *document) members(object value) iter.Seq[member] {
+	return func(yield func(member) bool) {
+		i := d.skipSpace(object.start + 1)
+		for d.data[i] != '}' {
+			var m member
+			m.key = value{i, d.skipValue(i)}
+			i = d.skipSpace(d.skipSpace(m.key.end) + 1) // the colon
+			m.value = value{i, d.skipValue(i)}
+			if !yield(m) {
+				return
+			}
+			i = d.next(m.value.end)
+		}
+	}
+}
+
+// elements walks an array.
+func (d *document) elements(array value) iter.Seq[value] {
+	return func(yield func(value) bool) {
+		i := d.skipSpace(array.start + 1)
+		for d.data[i] != ']' {
+			v := value{i, d.skipValue(i)}
+			if !yield(v) {
+				return
+			}
+			i = d.next(v.end)
+		}
+	}
+}
+
+// next skips the comma after a value, if there is one.
+func (d *document) next(i int) int {
+	if i = d.skipSpace(i); d.data[i] == ',' {
+		i = d.skipSpace(i + 1)
+	}
+	return i
+}
+
+// firstMembers returns at most limit members of an object, and whether these are all.
+func (d *document) firstMembers(object value, limit int) (members []member, whole bool) {
+	for m := range d.members(object) {
+		if len(members) == limit {
+			return members, false
+		}
+		members = append(members, m)
+	}
+	return members, true
+}
+
+func (d *document) skipSpace(i int) int {
+	for i < len(d.data) {
+		switch d.data[i] {
+		case ' ', '\t', '\r', '\n':
+			i++
+		case '/':
+			i = skipComment(d.data, i)
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+func (d *document) skipValue(i int) int {
+	switch d.data[i] {
+	case '"':
+		return d.skipString(i)
+	case '{', '[':
+		return d.skipContainer(i)
+	}
+	for i < len(d.data) && (letter(d.data[i]) || digit(d.data[i]) || strings.IndexByte("+-.", d.data[i]) >= 0) {
+		i++
+	}
+	return i
+}
+
+func (d *document) skipString(i int) int {
+	for i++; d.data[i] != '"'; i++ {
+		if d.data[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+func (d *document) skipContainer(i int) int {
+	for depth := 0; ; {
+		switch d.data[i] {
+		case '"':
+			i = d.skipString(i)
+			continue
+		case '/':
+			i = skipComment(d.data, i)
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+		i++
+	}
+}
+
+// namedValue is a member with its name decoded; whole as decode has it.
+type namedValue struct {
+	name       string
+	whole      bool
+	key, value value
+}
+
+// repetition is a name that an object has more than once.
+type repetition struct {
+	name         string
+	first, again value // the keys
+}
+
+// object returns the members of an object, each name once, in their order, and the repetitions. over tells that there are
+// more than limit members, of which only the first ones are returned.
+func (d *document) object(object value, limit int) (members []namedValue, repeated []repetition, over bool) {
+	index := map[string]int{}
+	count := 0
+	for m := range d.members(object) {
+		if count++; count > limit {
+			return members, repeated, true
+		}
+		name, whole := d.decode(m.key)
+		if i, twice := index[name]; twice {
+			repeated = append(repeated, repetition{name, members[i].key, m.key})
+			continue
+		}
+		index[name] = len(members)
+		members = append(members, namedValue{name, whole, m.key, m.value})
+	}
+	return members, repeated, false
+}

@@ -1,0 +1,188 @@
+package mcpconfig
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The bounds of expansion: a file of 4 MiB could otherwise name a long variable a million times.
+const (
+	maxExpandedValue = 1 << 20  // bytes of one value
+	maxExpandedFile  = 16 << 20 // bytes of all values of one file that hold a placeholder
+	maxDefaultDepth  = 16       // defaults within defaults
+)
+
+// ownSecrets are the variables that hold secrets of the service itself: no entry may hand them to a server.
+var ownSecrets = map[string]bool{"TRAPOS_SERVER_PASSWORD": true, "TRAPOS_MCP_TOKEN": true}
+
+// expander replaces ${VAR}, ${VAR:-default} and ${workspaceFolder}. What a variable holds is not expanded again. A bare $
+// is literal, and so is a placeholder whose name no variable can have. Its errors name variables, and no values.
+type expander struct {
+	getenv    func(string) (string, bool)
+	workspace string // "" where there is none
+	left      int    // bytes that may still come out of expansion, see maxExpandedFile
+}
+
+func (x *expander) expand(text string) (string, error) {
+	if !strings.Contains(text, "${") {
+		return text, nil
+	}
+	out, err := x.append(nil, text, 0)
+	if err != nil {
+		return "", err
+	}
+	if x.left -= len(out); x.left < 0 {
+		return "", errors.New("the values of this file expand to too much text: variables are too long or too often repeated")
+	}
+	return string(out), nil
+}
+
+func (x *expander) append(out []byte, text string, depth int) ([]byte, error) {
+	var err error
+	for {
+		start := strings.Index(text, "${")
+		if start < 0 {
+			return appendBounded(out, text)
+		}
+		length := placeholderLength(text[start:])
+		if length < 0 {
+			return nil, errors.New("an unterminated placeholder: ${ without its }")
+		}
+		if out, err = appendBounded(out, text[:start]); err != nil {
+			return nil, err
+		}
+		out, err = x.placeholder(out, text[start:start+length], depth)
+		if err != nil {
+			return nil, err
+		}
+		text = text[start+length:]
+	}
+}
+
+func appendBounded(out []byte, text string) ([]byte, error) {
+	if len(out)+len(text) > maxExpandedValue {
+		return nil, fmt.Errorf("expands to more than %d bytes", maxExpandedValue)
+	}
+	return append(out, text...), nil
+}
+
+// placeholderLength returns the length of the placeholder that text begins with, braces within it balanced, or -1.
+func placeholderLength(text string) int {
+	depth := 0
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '{':
+			depth++
+		case '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return -1
+}
+
+// splitPlaceholder takes ${name:-default} apart.
+func splitPlaceholder(placeholder string) (name, fallback string, hasDefault bool) {
+	name, fallback, hasDefault = strings.Cut(placeholder[2:len(placeholder)-1], ":-")
+	return strings.TrimSpace(name), fallback, hasDefault
+}
+
+func (x *expander) placeholder(out []byte, placeholder string, depth int) ([]byte, error) {
+	name, fallback, hasDefault := splitPlaceholder(placeholder)
+	if name == "" {
+		return nil, errors.New("an empty placeholder: write ${NAME}")
+	}
+	if !variableName(name) {
+		if err := foreignPlaceholder(name); err != nil {
+			return nil, err
+		}
+		return appendBounded(out, placeholder)
+	}
+	if ownSecrets[name] {
+		return nil, fmt.Errorf("%s is a secret of traposd itself and is given to no server: use a variable of another name", name)
+	}
+	content, ok := x.variable(name)
+	switch {
+	case hasDefault && content == "":
+		if depth == maxDefaultDepth {
+			return nil, fmt.Errorf("defaults nested too deep: at most %d levels", maxDefaultDepth)
+		}
+		return x.append(out, fallback, depth+1)
+	case !ok:
+		return nil, unsetVariable(name)
+	}
+	return appendBounded(out, content)
+}
+
+func (x *expander) variable(name string) (string, bool) {
+	if name == "workspaceFolder" {
+		return x.workspace, x.workspace != ""
+	}
+	return x.getenv(name)
+}
+
+func unsetVariable(name string) error {
+	switch name {
+	case "workspaceFolder":
+		return errors.New("workspaceFolder is not known here: only the .mcp.json of a workspace has one")
+	case "userHome":
+		return errors.New("variable userHome is not set: write ${HOME}, or ~ at the beginning")
+	}
+	return fmt.Errorf("variable %s is not set: set it in the environment of the service, or write ${%s:-default}", name, name)
+}
+
+// foreignPlaceholder says what to write instead of the placeholders that only an editor can fill.
+func foreignPlaceholder(name string) error {
+	kind, rest, found := strings.Cut(name, ":")
+	if !found {
+		return nil
+	}
+	switch kind {
+	case "input":
+		return errors.New("${input:…} asks a person, and a service cannot prompt: write ${NAME} and set that variable in its environment")
+	case "env":
+		if rest = strings.TrimSpace(rest); variableName(rest) {
+			return fmt.Errorf("write ${%s} instead of ${env:%s}", rest, rest)
+		}
+		return errors.New("write ${NAME} instead of ${env:NAME}")
+	case "command", "config":
+		return fmt.Errorf("${%s:…} asks an editor, and a service has none: write the value, or ${NAME}", kind)
+	}
+	return nil
+}
+
+// variableName tells whether a shell could have a variable of that name: [A-Za-z_][A-Za-z0-9_]*.
+func variableName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if c == '$' || !letter(c) && (i == 0 || !digit(c)) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// unexpanded returns text with its placeholders reduced to ${NAME}: defaults may be secrets.
+func unexpanded(text string) string {
+	var b strings.Builder
+	for {
+		start := strings.Index(text, "${")
+		if start < 0 {
+			break
+		}
+		length := placeholderLength(text[start:])
+		if length < 0 {
+			break
+		}
+		b.WriteString(text[:start])
+		if name, _, _ := splitPlaceholder(text[start : start+length]); variableName(name) {
+			b.WriteString("${" + name + "}")
+		} else {
+			b.WriteString("${…}")
+		}
+		text = text[start+length:]
+	}
+	return b.String() + text
+}

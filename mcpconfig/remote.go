@@ -1,0 +1,101 @@
+package mcpconfig
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxHeaders bounds the headers of one entry.
+const maxHeaders = 256
+
+// remote reads the fields of an entry that is reached by HTTP.
+func (e *entryReader) remote() {
+	e.headers()
+	if v, given := e.fields["allowPlaintextCredentials"]; given && e.source.Scope == ScopeSupplied {
+		e.server.AllowPlaintextCredentials = e.doc.kind(v) == 't'
+	}
+	v, given := e.fields["url"]
+	if !given {
+		if !e.meant["url"] {
+			e.fail(e.key, "url", "no url: a server of this type needs one")
+		}
+		return
+	}
+	text, ok := e.string(v, "url")
+	if !ok {
+		return
+	}
+	e.server.URL = NewSecret(strings.TrimSpace(text))
+	if message := checkURL(e.server, e.self); message != "" {
+		e.fail(v, "url", "%s", message)
+		return
+	}
+	e.server.shownURL = NewSecret(maskedURL(unexpanded(strings.TrimSpace(e.doc.text(v)))))
+}
+
+// checkURL says what is wrong with the url of a server, or nothing.
+func checkURL(s Server, self []string) string {
+	u, ok := parseURL(s.URL.Reveal())
+	switch {
+	case !ok:
+		return "must be an absolute http or https url, as in https://host/mcp"
+	case pointsAt(u, self):
+		return "points at traposd itself: a server cannot be its own upstream"
+	case plaintext(u) && (len(s.Headers) > 0 || u.User != nil) && !s.AllowPlaintextCredentials:
+		return "headers or a password would travel in plaintext to another host: use https, or a loopback address"
+	}
+	return ""
+}
+
+func (e *entryReader) headers() {
+	v, given := e.fields["headers"]
+	if !given {
+		return
+	}
+	if e.doc.kind(v) != '{' {
+		e.fail(v, "headers", `must be an object: { "Name": "value" }`)
+		return
+	}
+	members, repeated, over := e.doc.object(v, maxHeaders)
+	if over {
+		e.fail(v, "headers", "more than %d headers", maxHeaders)
+		return
+	}
+	for _, twice := range repeated {
+		if headerName(twice.name) {
+			e.fail(twice.again, "headers."+keyField(twice.name), "%s", e.twice("given", twice.first))
+		}
+	}
+	first := map[string]value{}
+	for _, m := range members {
+		if !headerName(m.name) {
+			// The name is not repeated: what is no name may be a value in the wrong place.
+			e.fail(m.key, "headers", "the name of a header is not valid for HTTP: letters, digits and hyphens only")
+			continue
+		}
+		field := "headers." + keyField(m.name)
+		if key, twice := first[strings.ToLower(m.name)]; twice {
+			e.fail(m.key, field, "%s", e.twice("given in another case", key))
+			continue
+		}
+		first[strings.ToLower(m.name)] = m.key
+		e.header(m, field)
+	}
+	slices.SortFunc(e.server.Headers, func(a, b Header) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// header reads one header; null means none.
+func (e *entryReader) header(m namedValue, field string) {
+	if e.doc.kind(m.value) == 'n' {
+		return
+	}
+	text, ok := e.scalar(m.value, field)
+	if !ok {
+		return
+	}
+	if !headerValue(text) {
+		e.fail(m.value, field, "not valid for HTTP: a line break or another control character is in it")
+		return
+	}
+	e.server.Headers = append(e.server.Headers, Header{Name: m.name, Value: NewSecret(text)})
+}

@@ -1,0 +1,230 @@
+package mcpconfig
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// maxArgs bounds the arguments of one entry.
+const maxArgs = 4096
+
+// stdio reads the fields of an entry that is a child process.
+func (e *entryReader) stdio() {
+	e.command()
+	e.args()
+	env := e.env()
+	e.cwd()
+	e.envFile()
+	e.server.Env = mergeEnv(e.fromFile, env)
+}
+
+func (e *entryReader) command() {
+	v, given := e.fields["command"]
+	if !given {
+		if !e.meant["command"] {
+			e.fail(e.key, "command", "no command: a stdio server needs the program to run")
+		}
+		return
+	}
+	if e.doc.kind(v) == '[' {
+		e.fail(v, "command", "must be a string, the program alone: its arguments go in args")
+		return
+	}
+	text, ok := e.string(v, "command")
+	if !ok {
+		return
+	}
+	text = strings.TrimSpace(text)
+	if text == "" {
+		e.fail(v, "command", "no command: it is blank")
+		return
+	}
+	path := text
+	if text, ok = e.tilde(v, "command", text); !ok {
+		return
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) }) {
+		path = e.against(text)
+	}
+	if strings.ContainsAny(text, " \t") {
+		if _, err := os.Stat(e.against(text)); err != nil {
+			e.warn(v, "command", "contains spaces, and there is no such file: arguments go in args")
+		}
+	}
+	e.server.Command = NewSecret(path)
+	e.server.shownCommand = NewSecret(unexpanded(e.doc.text(v)))
+}
+
+func (e *entryReader) args() {
+	v, given := e.fields["args"]
+	if !given {
+		return
+	}
+	if e.doc.kind(v) != '[' {
+		e.fail(v, "args", "must be an array of strings")
+		return
+	}
+	for element := range e.doc.elements(v) {
+		n := len(e.server.Args)
+		if n == maxArgs {
+			e.fail(element, "args", "more than %d arguments", maxArgs)
+			return
+		}
+		field := "args[" + strconv.Itoa(n) + "]"
+		text, ok := e.scalar(element, field)
+		if ok {
+			text, _ = e.tilde(element, field, text)
+		}
+		e.server.Args = append(e.server.Args, NewSecret(text))
+	}
+}
+
+// env returns the variables of "env", sorted by name.
+func (e *entryReader) env() []EnvVar {
+	v, given := e.fields["env"]
+	if !given {
+		return nil
+	}
+	if e.doc.kind(v) != '{' {
+		e.fail(v, "env", `must be an object: { "NAME": "value" }`)
+		return nil
+	}
+	members, repeated, over := e.doc.object(v, maxVariables)
+	if over {
+		e.fail(v, "env", "more than %d variables", maxVariables)
+		return nil
+	}
+	for _, twice := range repeated {
+		if environmentName(twice.name) {
+			e.fail(twice.again, "env."+keyField(twice.name), "%s", e.twice("given", twice.first))
+		}
+	}
+	env := make([]EnvVar, 0, len(members))
+	for _, m := range members {
+		if !m.whole || !environmentName(m.name) {
+			// The name is not repeated: with a = in it, it holds a value.
+			e.fail(m.key, "env", "the name of a variable is not allowed: it must not be empty nor contain = or control characters")
+			continue
+		}
+		variable := EnvVar{Name: m.name}
+		if e.doc.kind(m.value) == 'n' {
+			variable.Unset = true
+		} else if text, ok := e.scalar(m.value, "env."+keyField(m.name)); ok {
+			variable.Value = NewSecret(text)
+		}
+		env = append(env, variable)
+	}
+	slices.SortFunc(env, func(a, b EnvVar) int { return strings.Compare(a.Name, b.Name) })
+	return env
+}
+
+func (e *entryReader) cwd() {
+	e.server.Cwd = NewSecret(e.base)
+	v, given := e.fields["cwd"]
+	if !given {
+		return
+	}
+	if path, ok := e.path(v, "cwd"); ok && path != "" {
+		e.server.Cwd = NewSecret(path)
+	}
+}
+
+// envFile reads the variables of the file named; it must exist.
+func (e *entryReader) envFile() {
+	v, given := e.fields["envFile"]
+	if !given {
+		return
+	}
+	path, ok := e.path(v, "envFile")
+	if !ok || path == "" {
+		return
+	}
+	e.server.EnvFile = NewSecret(path)
+	e.envFiles = append(e.envFiles, path)
+	data, _, err := readFile(path, maxEnvFileBytes, e.privileged)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errors.New("there is no such file")
+	}
+	if err == nil {
+		e.fromFile, err = parseEnvFile(data)
+	}
+	if err != nil {
+		e.fail(v, "envFile", "%s", err)
+	}
+}
+
+// path reads a path: expanded, ~ resolved, made absolute. An empty one is returned as such.
+func (e *entryReader) path(v value, field string) (string, bool) {
+	text, ok := e.string(v, field)
+	if !ok || text == "" {
+		return "", ok
+	}
+	if text, ok = e.tilde(v, field, text); !ok {
+		return "", false
+	}
+	if path := e.against(text); filepath.IsAbs(path) {
+		return path, true
+	}
+	e.fail(v, field, "a relative path, and the home folder is not known: write an absolute one")
+	return "", false
+}
+
+// against makes a path absolute if there is something for it to stand against.
+func (e *entryReader) against(path string) string {
+	if filepath.IsAbs(path) || e.base == "" {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(e.base, path)
+}
+
+// tilde resolves ~ and ~/x.
+func (e *entryReader) tilde(v value, field, text string) (string, bool) {
+	if text != "~" && (len(text) < 2 || text[0] != '~' || !os.IsPathSeparator(text[1])) {
+		return text, true
+	}
+	if e.home == "" {
+		e.fail(v, field, "~ cannot be resolved: the home folder is not known, set HOME or write an absolute path")
+		return "", false
+	}
+	return filepath.Join(e.home, text[1:]), true
+}
+
+// string reads a string and expands it.
+func (e *entryReader) string(v value, field string) (string, bool) {
+	if e.doc.kind(v) != '"' {
+		e.fail(v, field, "must be a string")
+		return "", false
+	}
+	text, whole := e.doc.decode(v)
+	if !whole {
+		e.fail(v, field, "holds half of a surrogate pair: write the character itself")
+		return "", false
+	}
+	text, err := e.expander.expand(text)
+	if err != nil {
+		e.fail(v, field, "%s", err)
+		return "", false
+	}
+	if strings.IndexByte(text, 0) >= 0 {
+		e.fail(v, field, "holds a NUL character")
+		return "", false
+	}
+	return text, true
+}
+
+// scalar reads a string as string does, and a number, true or false as it is written.
+func (e *entryReader) scalar(v value, field string) (string, bool) {
+	switch e.doc.kind(v) {
+	case 0, 't', 'f':
+		return e.doc.raw(v), true
+	case '"':
+		return e.string(v, field)
+	}
+	e.fail(v, field, "must be a string")
+	return "", false
+}
