@@ -1,0 +1,41 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/traposd/traposd/daemon"
+)
+
+func newCheckCommand() *cobra.Command {
+	var (
+		flags          daemon.Flags
+		asJSON, strict bool
+	)
+	cmd := &cobra.Command{
+		Use:   "check [FILES…]",
+		Short: "Validate configuration files without connecting to anything",
+		Long: "Checks the given files, or those that the service would read. Every problem is a line that an editor can jump\n" +
+			"to. Exits 1 if there is an error; with --strict also if there is a warning.",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, files []string) error {
+			report, err := daemon.Check(files, flags)
+			if err != nil {
+				return err
+			}
+			if err := showCheck(cmd.OutOrStdout(), report, asJSON); err != nil {
+				return err
+			}
+			if report.Failed(strict) {
+				return &toldError{cause: errors.New("problems were found")}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringArrayVar(&flags.Workspaces, "workspace", nil, "a `folder` whose .mcp.json to check; repeatable, strongest first")
+	cmd.Flags().StringVar(&flags.ConfigDir, "config-dir", "", "the `folder` that holds the global mcp.json")
+	cmd.Flags().BoolVar(&strict, "strict", false, "count warnings as errors")
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}

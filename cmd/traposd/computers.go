@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func newComputersCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "computers",
+		Short: "List the connected computers",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := control()
+			if err != nil {
+				return err
+			}
+			report, err := c.Computers(cmd.Context())
+			if err != nil {
+				return err
+			}
+			w := cmd.OutOrStdout()
+			if asJSON {
+				return printJSON(w, report)
+			}
+			if len(report.Computers) == 0 {
+				_, err := fmt.Fprintln(w, "no computer is connected")
+				return err
+			}
+			t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+			_, _ = fmt.Fprintln(t, "NETWORK\tCOMPUTER\tSTATE\tSERVES\tCONNECTED")
+			for _, c := range report.Computers {
+				_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", printable(c.Network), printable(c.TraposID), c.State,
+					printable(strings.Join(c.Serves, ",")), c.ConnectedAt.Local().Format(time.DateTime))
+			}
+			return t.Flush()
+		},
+	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/traposd/traposd/daemon"
+)
+
+// streams are what a command reads and writes.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// execute runs one command line and returns its exit code. An error is told in one line on stderr.
+func execute(ctx context.Context, args []string, std streams) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(std.in)
+	root.SetOut(std.out)
+	root.SetErr(std.err)
+	err := root.ExecuteContext(ctx)
+	var told *toldError
+	if err != nil && !errors.As(err, &told) {
+		_, _ = fmt.Fprintln(std.err, "traposd: "+oneLine(err.Error()))
+	}
+	return daemon.ExitCode(err)
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// toldError is a failure that the command has told in its own words.
+type toldError struct{ cause error }
+
+func (e *toldError) Error() string { return "failed" }
+func (e *toldError) Unwrap() error { return e.cause }
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "traposd",
+		Short: "Offers MCP servers and ComputerCraft computers on one local MCP endpoint",
+		Long: "traposd watches .mcp.json files and offers the MCP servers named there, and the ComputerCraft computers\n" +
+			"that connect to it, on one MCP endpoint: http://127.0.0.1:4445/mcp",
+		SilenceUsage: true, SilenceErrors: true,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return daemon.UsageError(err) })
+	root.AddCommand(
+		newRunCommand(), newDemoCommand(), newComputerCommand(), newCheckCommand(), newServersCommand(),
+		newComputersCommand(), newReloadCommand(), newRestartCommand(), newExecCommand(), newVersionCommand(), newDemoServerCommand(),
+	)
+	for _, c := range root.Commands() {
+		args := c.Args
+		c.Args = func(cmd *cobra.Command, given []string) error {
+			if args == nil {
+				args = cobra.NoArgs
+			}
+			if err := args(cmd, given); err != nil {
+				return daemon.UsageError(err)
+			}
+			return nil
+		}
+	}
+	return root
+}
+
+// runtimeDir is where the running service's control socket is.
+func runtimeDir() (string, error) { return daemon.RuntimeDir(os.Getenv) }
+
+// control is a client of the running service.
+func control() (*daemon.ControlClient, error) {
+	dir, err := runtimeDir()
+	if err != nil {
+		return nil, err
+	}
+	return daemon.NewControlClient(dir), nil
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/traposd/traposd/daemon"
+)
+
+func newRunCommand() *cobra.Command {
+	var flags daemon.Flags
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the service in the foreground",
+		Long: "Runs the service until it is told to stop (SIGTERM, Ctrl+C). Settings come from the environment:\n" +
+			"TRAPOS_SERVER_PASSWORD is the secret that computers must give; see the README for the others.",
+		Example: "  TRAPOS_SERVER_PASSWORD=… traposd run --workspace ~/project",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			settings, err := daemon.ReadSettings(nil, flags)
+			if err != nil {
+				return err
+			}
+			log := daemon.NewLogger(zap.NewAtomicLevelAt(settings.LogLevel), settings.LogFormat)
+			defer func() { _ = log.Sync() }() // a terminal or pipe cannot be synced, and says so
+			return daemon.RunService(cmd.Context(), daemon.New(settings, version(), log))
+		},
+	}
+	cmd.Flags().StringArrayVar(&flags.Workspaces, "workspace", nil, "a `folder` whose .mcp.json to serve; repeatable, strongest first")
+	cmd.Flags().StringVar(&flags.ConfigDir, "config-dir", "", "the `folder` that holds the global mcp.json and traposd.json")
+	return cmd
+}
+
+func newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "traposd "+version())
+			return err
+		},
+	}
+}

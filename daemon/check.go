@@ -1,0 +1,49 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/traposd/traposd/mcpconfig"
+)
+
+// Check validates the given files or, if there are none, those that a service with these flags and this environment would
+// read. It connects to nothing and needs no secret.
+func Check(files []string, flags Flags) (mcpconfig.Report, error) {
+	s := Settings{GatewayAddr: DefaultGatewayAddr, MCPAddr: DefaultMCPAddr}
+	for _, read := range []func(func(string) string, Flags) error{s.readAddresses, s.readDirectories, s.readWorkspaces} {
+		if err := read(os.Getenv, flags); err != nil {
+			return mcpconfig.Report{}, err
+		}
+	}
+	abs := make([]string, len(files))
+	for i, file := range files {
+		path, err := filepath.Abs(file)
+		if err != nil {
+			return mcpconfig.Report{}, failf(ErrUsage, "%s: %v", file, err)
+		}
+		abs[i] = path
+	}
+	return mcpconfig.Check(abs, s.loadOptions(s.MCPAddr, nil)), nil
+}
+
+// RuntimeDir is where the service that this environment means has its control socket.
+func RuntimeDir(getenv func(string) string) (string, error) {
+	var s Settings
+	err := s.readDirectories(getenv, Flags{})
+	return s.RuntimeDir, err
+}
+
+// ComputerPassword is the gateway's secret, for an emulated computer.
+func ComputerPassword(getenv func(string) string) (mcpconfig.Secret, error) {
+	password, err := readSecret(getenv, "TRAPOS_SERVER_PASSWORD")
+	if err == nil && password.Reveal() == "" {
+		err = failf(ErrSettings, "TRAPOS_SERVER_PASSWORD is not set: give the secret that the gateway asks for")
+	}
+	return password, err
+}
+
+// ListenerToken is the listener's bearer token, for the command line's own calls; empty if none is set.
+func ListenerToken(getenv func(string) string) (mcpconfig.Secret, error) {
+	return readSecret(getenv, "TRAPOS_MCP_TOKEN")
+}

@@ -1,0 +1,56 @@
+package daemon
+
+import (
+	"bufio"
+	"context"
+	"io"
+
+	"go.uber.org/zap"
+
+	"github.com/traposd/traposd/lua"
+	"github.com/traposd/traposd/lua/craftos"
+	"github.com/traposd/traposd/mcpconfig"
+)
+
+// ComputerOptions describe an emulated computer.
+type ComputerOptions struct {
+	ID       int
+	Label    string
+	URL      string // the gateway, ws://…/gateway
+	Password mcpconfig.Secret
+	Network  string // empty: the default network
+	Dir      string // host folder that holds its disk; empty: in memory
+	Stdout   io.Writer
+	Stdin    io.Reader // its keyboard, line by line; nil: none
+	Logger   *zap.Logger
+}
+
+// RunComputer boots an emulated computer with our programs on its disk, which connects to the gateway as one in Minecraft
+// does, and runs it until it is shut down or ctx ends.
+func RunComputer(ctx context.Context, opts ComputerOptions) error {
+	c, err := newComputer(opts)
+	if err != nil {
+		return err
+	}
+	if opts.Stdin != nil {
+		// A read of a terminal cannot be called back; this goroutine ends with its input or with the process.
+		go func() {
+			for lines := bufio.NewScanner(opts.Stdin); lines.Scan(); {
+				c.Type(lines.Text() + "\n")
+			}
+		}()
+	}
+	return c.Run(ctx)
+}
+
+func newComputer(opts ComputerOptions) (*craftos.Computer, error) {
+	settings := map[string]any{"cloud.url": opts.URL, "cloud.password": opts.Password.Reveal()}
+	if opts.Network != "" {
+		settings["cloud.network"] = opts.Network
+	}
+	return craftos.New(craftos.Options{
+		ID: opts.ID, Label: opts.Label, Files: lua.Files(), Dir: opts.Dir,
+		AllowPrivate: true, // the person who starts it is the world's owner
+		Settings:     settings, Stdout: opts.Stdout, Logger: opts.Logger,
+	})
+}

@@ -1,0 +1,263 @@
+package computertools
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/traposd/traposd/gateway"
+	"github.com/traposd/traposd/mcp"
+	"github.com/traposd/traposd/mcp/wire"
+)
+
+// registry answers as a gateway would; answer says how.
+type registry struct {
+	computers []gateway.Computer
+	answer    func(ctx context.Context, network, computer, kind string, payload json.RawMessage) (json.RawMessage, error)
+}
+
+func (r registry) Computers() []gateway.Computer { return r.computers }
+
+func (r registry) Request(ctx context.Context, network, computer, kind string, payload json.RawMessage) (json.RawMessage, error) {
+	return r.answer(ctx, network, computer, kind, payload)
+}
+
+func call(t *testing.T, r registry, tool, arguments string) (*sdk.CallToolResult, map[string]any) {
+	t.Helper()
+	s := New(r)
+	params := `{"name":` + string(wire.Quote(tool)) + `,"arguments":` + arguments + `}`
+	raw, err := s.Call(t.Context(), mcp.Request{Method: "tools/call", Params: json.RawMessage(params)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result sdk.CallToolResult
+	if err := json.Unmarshal(raw, &result); err != nil {
+		t.Fatal(err)
+	}
+	structured, _ := result.StructuredContent.(map[string]any)
+	checkSchema(t, s.tools[tool], structured)
+	return &result, structured
+}
+
+// checkSchema holds every answer, refusals included, against the tool's own output schema, as clients do.
+func checkSchema(t *testing.T, tool tool, structured map[string]any) {
+	t.Helper()
+	schema, err := tool.definition.OutputSchema.(*jsonschema.Schema).Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(structured); err != nil {
+		t.Errorf("%s: the structured content breaks the output schema: %v", tool.definition.Name, err)
+	}
+}
+
+func text(r *sdk.CallToolResult) string { return r.Content[0].(*sdk.TextContent).Text }
+
+func b64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+
+func TestExecLua(t *testing.T) {
+	var gotKind, gotComputer, gotNetwork string
+	var got map[string]any
+	r := registry{answer: func(_ context.Context, network, computer, kind string, payload json.RawMessage) (json.RawMessage, error) {
+		gotKind, gotComputer, gotNetwork = kind, computer, network
+		if err := json.Unmarshal(payload, &got); err != nil {
+			return nil, err
+		}
+		return json.RawMessage(`{"ok":true,"outputBase64":"` + b64("hi\nthere\n") + `","returns":[
+			{"type":"number","value":42},{"type":"string","valueBase64":"` + b64("x\xff") + `"},{"type":"nil"},{"type":"boolean","value":false}]}`), nil
+	}}
+	result, s := call(t, r, "exec-lua", `{"computer":"1:a:b","network":"n","code":"print('é')","timeoutMs":1234}`)
+	if gotKind != "exec-lua" || gotComputer != "1:a:b" || gotNetwork != "n" {
+		t.Errorf("asked %s of %s in %s", gotKind, gotComputer, gotNetwork)
+	}
+	if got["sourceBase64"] != b64("print('é')") || got["timeoutMs"] != 1234.0 {
+		t.Errorf("payload %v", got)
+	}
+	if result.IsError || s["ok"] != true || s["output"] != "hi\nthere\n" {
+		t.Errorf("result %v %v", result.IsError, s)
+	}
+	returns := s["returns"].([]any)
+	if v := returns[1].(map[string]any)["value"]; v != "xÿ" {
+		t.Errorf("bytes that are not UTF-8 came as %q", v)
+	}
+	if want := "hi\nthere\n[return 1] 42\n[return 2] xÿ\n[return 3] nil\n[return 4] false"; text(result) != want {
+		t.Errorf("text %q, want %q", text(result), want)
+	}
+}
+
+// A Lua error made the round trip: it is a successful result that keeps the output (the seed's rule).
+func TestLuaErrorIsASuccessfulRoundTrip(t *testing.T) {
+	r := registry{answer: func(context.Context, string, string, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(`{"ok":false,"kind":"runtime","line":3,"errorBase64":"` + b64("boom") + `","outputBase64":"` + b64("before") + `","tracebackBase64":"` + b64("at 3") + `"}`), nil
+	}}
+	result, s := call(t, r, "exec-lua", `{"computer":"1:","code":"error('boom')"}`)
+	failure := s["error"].(map[string]any)
+	if result.IsError || s["ok"] != false || s["output"] != "before" || failure["kind"] != "runtime" || failure["line"] != 3.0 {
+		t.Errorf("%v %v", result.IsError, s)
+	}
+	if want := "before\n[runtime] boom\nat 3"; text(result) != want {
+		t.Errorf("text %q", text(result))
+	}
+}
+
+func TestFailuresOnTheWay(t *testing.T) {
+	for _, code := range []gateway.Code{gateway.CodeDisconnected, gateway.CodeTimeout, gateway.CodeUnknownComputer, gateway.CodeUnknownType, gateway.CodeBusy, gateway.CodeTooLarge} {
+		r := registry{answer: func(context.Context, string, string, string, json.RawMessage) (json.RawMessage, error) {
+			return nil, &gateway.Error{Code: code, Message: "why and what to do"}
+		}}
+		for tool, arguments := range map[string]string{
+			"exec-lua":   `{"computer":"1:","code":""}`,
+			"write-file": `{"computer":"1:","path":"a","content":""}`,
+		} {
+			result, s := call(t, r, tool, arguments)
+			failure := s["error"].(map[string]any)
+			if !result.IsError || s["ok"] != false || failure["kind"] != string(code) || failure["message"] != "why and what to do" {
+				t.Errorf("%s, %s: %v %v", tool, code, result.IsError, s)
+			}
+		}
+	}
+}
+
+func TestBadArguments(t *testing.T) {
+	r := registry{answer: func(context.Context, string, string, string, json.RawMessage) (json.RawMessage, error) {
+		t.Error("the computer was asked")
+		return nil, errors.New("no")
+	}}
+	for _, c := range []struct{ tool, arguments, words string }{
+		{"exec-lua", `{"computer":"1:"}`, "code"},
+		{"exec-lua", `{"computer":1,"code":"x"}`, "computer"},
+		{"exec-lua", `{"computer":"1:","code":"x","CODE":"y"}`, "CODE"},
+		{"exec-lua", `{"computer":"1:","code":"x","timeoutMs":300001}`, "timeoutMs"},
+		{"exec-lua", `{"computer":"1:","code":"x","timeoutMs":-1}`, "timeoutMs"},
+		{"exec-lua", `[]`, "object"},
+		{"write-file", `{"computer":"1:","path":"a"}`, "contentBase64"},
+		{"write-file", `{"computer":"1:","path":"a","content":"x","contentBase64":"eA=="}`, "not both"},
+		{"write-file", `{"computer":"1:","path":"a","contentBase64":"%"}`, "base64"},
+		{"write-file", `{"computer":"1:","path":"a","content":"x","mode":"truncate"}`, "mode"},
+		{"probe-computers", `{"network":7}`, "network"},
+	} {
+		result, s := call(t, r, c.tool, c.arguments)
+		failure, _ := s["error"].(map[string]any)
+		if !result.IsError || failure["kind"] != "bad_request" || !strings.Contains(text(result), c.words) {
+			t.Errorf("%s %s: %q", c.tool, c.arguments, text(result))
+		}
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	var got map[string]any
+	r := registry{answer: func(_ context.Context, _, _, _ string, payload json.RawMessage) (json.RawMessage, error) {
+		if err := json.Unmarshal(payload, &got); err != nil {
+			return nil, err
+		}
+		if got["path"] == "rom/x" {
+			return json.RawMessage(`{"ok":false,"kind":"read_only","errorBase64":"` + b64("rom is read-only") + `"}`), nil
+		}
+		return json.RawMessage(`{"ok":true,"path":"a/b","bytes":3,"existed":true}`), nil
+	}}
+	result, s := call(t, r, "write-file", `{"computer":"1:","path":"/a/b","contentBase64":"AP8K","mode":"append"}`)
+	if got["dataBase64"] != "AP8K" || got["mode"] != "append" || got["path"] != "/a/b" {
+		t.Errorf("payload %v", got)
+	}
+	if s["ok"] != true || s["bytes"] != 3.0 || text(result) != "a/b written, 3 bytes" {
+		t.Errorf("%v %q", s, text(result))
+	}
+	result, s = call(t, r, "write-file", `{"computer":"1:","path":"rom/x","content":""}`)
+	if got["mode"] != "write" || got["dataBase64"] != "" {
+		t.Errorf("payload %v", got)
+	}
+	if result.IsError || s["ok"] != false || text(result) != "[read_only] rom is read-only" {
+		t.Errorf("%v %q", s, text(result))
+	}
+}
+
+func TestProbe(t *testing.T) {
+	r := registry{
+		computers: []gateway.Computer{
+			{NetworkID: "n", TraposID: "1:a", ComputerID: 1, Label: "a", Serves: []string{"exec-lua"}, State: gateway.StateReady, ConnectedAt: time.Now()},
+			{NetworkID: "n", TraposID: "2:", ComputerID: 2, State: gateway.StateReady},
+			{NetworkID: "n", TraposID: "3:gone", ComputerID: 3, State: gateway.StateReady},
+			{NetworkID: "other", TraposID: "1:a", ComputerID: 1, State: gateway.StateReady},
+		},
+		answer: func(_ context.Context, network, computer, kind string, _ json.RawMessage) (json.RawMessage, error) {
+			if kind != "ping" || network == "other" {
+				t.Errorf("asked %s of %s", kind, network)
+			}
+			switch computer {
+			case "2:":
+				return nil, &gateway.Error{Code: gateway.CodeTimeout, Message: "late"}
+			case "3:gone":
+				return nil, &gateway.Error{Code: gateway.CodeDisconnected, Message: "left"}
+			}
+			return json.RawMessage(`{}`), nil
+		},
+	}
+	result, s := call(t, r, "probe-computers", `{"network":"n"}`)
+	computers := s["computers"].([]any)
+	if len(computers) != 2 {
+		t.Fatalf("%v", s)
+	}
+	first, second := computers[0].(map[string]any), computers[1].(map[string]any)
+	if first["traposId"] != "1:a" || first["state"] != "ready" || first["latencyMs"] == nil {
+		t.Errorf("%v", first)
+	}
+	if second["traposId"] != "2:" || second["state"] != "unresponsive" || second["latencyMs"] != nil {
+		t.Errorf("%v", second)
+	}
+	if !strings.HasPrefix(text(result), "2 connected:\n1:a (network n): ready, ") {
+		t.Errorf("%q", text(result))
+	}
+	if result, _ := call(t, registry{}, "probe-computers", `{}`); text(result) != "No computer is connected." {
+		t.Errorf("%q", text(result))
+	}
+}
+
+func TestCancellationIsNoResult(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := registry{answer: func(ctx context.Context, _, _, _ string, _ json.RawMessage) (json.RawMessage, error) {
+		cancel()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	_, err := New(r).Call(ctx, mcp.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"exec-lua","arguments":{"computer":"1:","code":""}}`)})
+	var coded *wire.Error
+	if !errors.As(err, &coded) || coded.Code != mcp.CodeCancelled {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestUnknownToolAndMethod(t *testing.T) {
+	s := New(registry{})
+	for _, req := range []mcp.Request{
+		{Method: "tools/call", Params: json.RawMessage(`{"name":"nope"}`)},
+		{Method: "prompts/get", Params: json.RawMessage(`{"name":"exec-lua"}`)},
+	} {
+		var coded *wire.Error
+		if _, err := s.Call(t.Context(), req); !errors.As(err, &coded) {
+			t.Errorf("%s: %v", req.Method, err)
+		}
+	}
+}
+
+func TestDefinitions(t *testing.T) {
+	e := New(registry{}).Entry()
+	if e.Name != "" || e.ID != ID || len(e.Tools) != 3 {
+		t.Fatalf("%+v", e)
+	}
+	for _, d := range e.Tools {
+		var tool sdk.Tool
+		if err := json.Unmarshal(d.Raw, &tool); err != nil {
+			t.Fatal(err)
+		}
+		if tool.Name != d.Name || tool.Description == "" || tool.InputSchema == nil || tool.OutputSchema == nil || tool.Annotations == nil {
+			t.Errorf("%s: incomplete definition %s", d.Name, d.Raw)
+		}
+	}
+}

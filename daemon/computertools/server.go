@@ -1,0 +1,76 @@
+// Package computertools offers the computers of a gateway as MCP tools: probe-computers, exec-lua and write-file.
+//
+// It is the adapter between gateway, which knows no MCP, and mcp, which knows no computers. A call that reached the
+// computer is a successful result, also when the Lua code failed or the file could not be written: its structured content
+// says ok:false and keeps what was captured. Only a call that did not make the round trip (the computer is unknown, gone,
+// busy or silent) and arguments that are not right are results with isError set. All methods may be called from many
+// goroutines at once.
+package computertools
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/traposd/traposd/gateway"
+	"github.com/traposd/traposd/mcp"
+	"github.com/traposd/traposd/mcp/wire"
+)
+
+// ID is the id of the catalogue entry that the tools are offered in.
+const ID = "traposd:computers"
+
+// Registry is what the tools need of a gateway.
+type Registry interface {
+	Computers() []gateway.Computer
+	Request(ctx context.Context, networkID, traposID, requestType string, payload json.RawMessage) (json.RawMessage, error)
+}
+
+// Server is the mcp.Server of the computer tools.
+type Server struct {
+	registry Registry
+	tools    map[string]tool
+	order    []string
+	now      func() time.Time
+}
+
+// New returns the tools over the computers of registry.
+func New(registry Registry) *Server {
+	s := &Server{registry: registry, tools: map[string]tool{}, now: time.Now}
+	for _, t := range []tool{s.probeComputers(), s.execLua(), s.writeFile()} {
+		s.tools[t.definition.Name] = t
+		s.order = append(s.order, t.definition.Name)
+	}
+	return s
+}
+
+// Entry is the tools' place in the catalogue: no prefix, and before every configured server.
+func (s *Server) Entry() mcp.Entry {
+	e := mcp.Entry{ID: ID, Server: s}
+	for _, name := range s.order {
+		e.Tools = append(e.Tools, mcp.Definition{Name: name, Raw: s.tools[name].raw})
+	}
+	return e
+}
+
+// Call runs one tool. The only method is tools/call.
+func (s *Server) Call(ctx context.Context, req mcp.Request) (json.RawMessage, error) {
+	if req.Method != "tools/call" {
+		return nil, wire.Errorf(wire.CodeMethodNotFound, "the computer tools answer tools/call only")
+	}
+	raw, _ := wire.Get(req.Params, "name")
+	name, _ := wire.String(raw)
+	t, found := s.tools[name]
+	if !found {
+		return nil, wire.Errorf(wire.CodeInvalidParams, "unknown tool %q", name)
+	}
+	arguments, found := wire.Get(req.Params, "arguments")
+	if !found || wire.Kind(arguments) == 'n' {
+		arguments = json.RawMessage(`{}`)
+	}
+	result, err := t.run(ctx, arguments)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(result)
+}

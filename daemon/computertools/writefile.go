@@ -1,0 +1,105 @@
+package computertools
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const writeTimeout = 30 * time.Second
+
+type writeInput struct {
+	Computer      string  `json:"computer" jsonschema:"the computer's traposId (<id>:<label>) as probe-computers lists it, or its number alone if only one computer has it"`
+	Network       string  `json:"network,omitempty" jsonschema:"the computer's network, needed only if two networks have a computer of that traposId"`
+	Path          string  `json:"path" jsonschema:"the file's path on the computer; its folders are made as needed"`
+	Content       *string `json:"content,omitempty" jsonschema:"the file's text; give this or contentBase64"`
+	ContentBase64 *string `json:"contentBase64,omitempty" jsonschema:"the file's bytes in base64; give this or content"`
+	Mode          string  `json:"mode,omitempty" jsonschema:"write (the default) makes or replaces the file, append adds to its end, create fails if it exists"`
+}
+
+type writeOutput struct {
+	OK      bool     `json:"ok" jsonschema:"whether the file holds what was given"`
+	Path    string   `json:"path,omitempty" jsonschema:"the path as the computer understood it"`
+	Bytes   int      `json:"bytes,omitempty" jsonschema:"how many bytes were written"`
+	Existed bool     `json:"existed,omitempty" jsonschema:"whether the file was there before"`
+	Error   *Failure `json:"error,omitempty" jsonschema:"why not; absent if ok"`
+}
+
+func (s *Server) writeFile() tool {
+	return define(sdk.Tool{
+		Name:  "write-file",
+		Title: "Write a file on a computer",
+		Description: "Writes a file on the disk of a connected ComputerCraft computer, whole or not at all: " +
+			"a write that fails leaves the old file as it was.",
+		Annotations: &sdk.ToolAnnotations{DestructiveHint: yes(), OpenWorldHint: new(bool)},
+	}, s.write,
+		func(f Failure) writeOutput { return writeOutput{Error: &f} },
+		writeText)
+}
+
+// writeReply is the payload of a computer's answer to write-file (gateway protocol, version 1).
+type writeReply struct {
+	OK      bool    `json:"ok"`
+	Path    string  `json:"path"`
+	Bytes   int     `json:"bytes"`
+	Existed bool    `json:"existed"`
+	Kind    string  `json:"kind"`
+	Error   bytes64 `json:"errorBase64"`
+}
+
+func (s *Server) write(ctx context.Context, in writeInput) (writeOutput, error) {
+	data, err := in.data()
+	if err != nil {
+		return writeOutput{}, err
+	}
+	mode := firstWord(in.Mode, "write")
+	if mode != "write" && mode != "append" && mode != "create" {
+		return writeOutput{}, badRequest("mode must be write, append or create")
+	}
+	payload, err := json.Marshal(map[string]any{"path": in.Path, "dataBase64": data, "mode": mode})
+	if err != nil {
+		return writeOutput{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	var reply writeReply
+	if err := s.request(ctx, in.Network, in.Computer, "write-file", payload, &reply); err != nil {
+		return writeOutput{}, err
+	}
+	out := writeOutput{OK: reply.OK, Path: reply.Path, Bytes: reply.Bytes, Existed: reply.Existed}
+	if !reply.OK {
+		out.Error = &Failure{Kind: firstWord(reply.Kind, "io"), Message: reply.Error.text()}
+	}
+	return out, nil
+}
+
+func (in *writeInput) data() (bytes64, error) {
+	switch {
+	case in.Content != nil && in.ContentBase64 != nil:
+		return nil, badRequest("give content or contentBase64, not both")
+	case in.Content != nil:
+		return bytes64(*in.Content), nil
+	case in.ContentBase64 != nil:
+		data, err := base64.StdEncoding.DecodeString(*in.ContentBase64)
+		if err != nil {
+			return nil, badRequest("contentBase64 is not valid base64")
+		}
+		return data, nil
+	}
+	return nil, badRequest("give the file's content (text) or contentBase64 (bytes); an empty file is content \"\"")
+}
+
+func writeText(out writeOutput) string {
+	if out.Error != nil {
+		return fmt.Sprintf("[%s] %s", out.Error.Kind, out.Error.Message)
+	}
+	verb := "created"
+	if out.Existed {
+		verb = "written"
+	}
+	return fmt.Sprintf("%s %s, %d bytes", out.Path, verb, out.Bytes)
+}

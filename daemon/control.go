@@ -1,0 +1,100 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// control answers the command line over a socket that only the service's own user can open. It speaks HTTP, but is on no
+// TCP port: no MCP client and no web page can reach it.
+type control struct {
+	server   *http.Server
+	listener net.Listener
+	served   chan error
+}
+
+// operations is what control can ask of the service.
+type operations interface {
+	serviceReport() ServiceReport
+	serversReport() ServersReport
+	computersReport() ComputersReport
+	reload(ctx context.Context) error
+	restart(name string) error
+}
+
+const (
+	controlTimeout      = 30 * time.Second // for one answer, a reload included
+	controlMaxBodyBytes = 64 << 10
+)
+
+// startControl takes over an open socket.
+func startControl(listener net.Listener, ops operations, log *zap.Logger) *control {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/service", func(w http.ResponseWriter, _ *http.Request) { answer(w, ops.serviceReport()) })
+	mux.HandleFunc("GET /v1/servers", func(w http.ResponseWriter, _ *http.Request) { answer(w, ops.serversReport()) })
+	mux.HandleFunc("GET /v1/computers", func(w http.ResponseWriter, _ *http.Request) { answer(w, ops.computersReport()) })
+	mux.HandleFunc("POST /v1/reload", func(w http.ResponseWriter, r *http.Request) {
+		if err := ops.reload(r.Context()); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		answer(w, ops.serversReport())
+	})
+	mux.HandleFunc("POST /v1/servers/{name}/restart", func(w http.ResponseWriter, r *http.Request) {
+		if err := ops.restart(r.PathValue("name")); err != nil {
+			http.Error(w, err.Error(), http.StatusNotFound)
+			return
+		}
+		answer(w, ops.serversReport())
+	})
+	c := &control{
+		listener: listener,
+		served:   make(chan error, 1),
+		server: &http.Server{
+			Handler:           http.MaxBytesHandler(mux, controlMaxBodyBytes),
+			ReadHeaderTimeout: controlTimeout, ReadTimeout: controlTimeout, WriteTimeout: controlTimeout,
+			ErrorLog: zap.NewStdLog(log),
+		},
+	}
+	go func() { c.served <- c.server.Serve(listener) }()
+	return c
+}
+
+func answer(w http.ResponseWriter, report any) {
+	w.Header().Set("Content-Type", "application/json")
+	// The peer may have gone; there is nobody else to tell.
+	_ = json.NewEncoder(w).Encode(report)
+}
+
+// close ends the socket and waits for the answers under way.
+func (c *control) close(ctx context.Context) error {
+	err := c.server.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(err, c.server.Close())
+	}
+	<-c.served
+	return err
+}
+
+// ownFolder makes dir if it is missing and refuses it if somebody else could replace what is in it.
+func ownFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return failf(ErrSettings, "the runtime folder cannot be made: %v; choose another by TRAPOS_RUNTIME_DIR", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return failf(ErrSettings, "the runtime folder: %v", err)
+	}
+	if !info.IsDir() || !ownedPrivately(info) {
+		return failf(ErrSettings, "the runtime folder %s must be a folder of this user that nobody else can write; "+
+			"remove it or choose another by TRAPOS_RUNTIME_DIR", dir)
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+//go:build unix
+
+package daemon
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+)
+
+// operationsStub is a service that does as it is told.
+type operationsStub struct{ reloaded, restarted int }
+
+func (o *operationsStub) serviceReport() ServiceReport { return ServiceReport{Version: 1, PID: 7} }
+func (o *operationsStub) serversReport() ServersReport {
+	return ServersReport{Version: 1, Servers: []ServerReport{{Name: "a"}}}
+}
+func (o *operationsStub) computersReport() ComputersReport { return computersReport(nil) }
+func (o *operationsStub) reload(context.Context) error     { o.reloaded++; return nil }
+func (o *operationsStub) restart(name string) error {
+	o.restarted++
+	if name != "a/b c" {
+		return errors.New("no such server: " + name)
+	}
+	return nil
+}
+
+// shortDir is a folder whose path leaves room for a socket's name.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "tr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+func TestControl(t *testing.T) {
+	dir := filepath.Join(shortDir(t), "run")
+	client := NewControlClient(dir)
+	if _, err := client.Service(t.Context()); !errors.Is(err, ErrNotRunning) || ExitCode(err) != ExitNotRunning {
+		t.Fatalf("before: %v", err)
+	}
+	listener, release, err := listenControl(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops := &operationsStub{}
+	ctl := startControl(listener, ops, zap.NewNop())
+	if _, _, err := listenControl(dir); !errors.Is(err, ErrAlreadyRunning) {
+		t.Errorf("a second service in the same folder: %v", err)
+	}
+	if r, err := client.Service(t.Context()); err != nil || r.PID != 7 {
+		t.Errorf("%v %v", r, err)
+	}
+	if r, err := client.Computers(t.Context()); err != nil || r.Computers == nil {
+		t.Errorf("%v %v", r, err)
+	}
+	if r, err := client.Reload(t.Context()); err != nil || len(r.Servers) != 1 || ops.reloaded != 1 {
+		t.Errorf("%v %v", r, err)
+	}
+	if _, err := client.Restart(t.Context(), "a/b c"); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.Restart(t.Context(), "b"); err == nil || err.Error() != "no such server: b" {
+		t.Errorf("%v", err)
+	}
+	if err := ctl.close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	release()
+	if _, err := client.Service(t.Context()); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("after: %v", err)
+	}
+}
+
+// A killed service leaves its socket behind; the next one starts all the same.
+func TestControlTakesOverAStaleSocket(t *testing.T) {
+	dir := shortDir(t)
+	if err := os.WriteFile(filepath.Join(dir, "control.sock"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	listener, release, err := listenControl(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if err := listener.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestControlRefusesAFolderThatOthersCanWrite(t *testing.T) {
+	dir := shortDir(t)
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := listenControl(dir); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), "TRAPOS_RUNTIME_DIR") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestControlRefusesAPathThatIsTooLong(t *testing.T) {
+	dir := filepath.Join(shortDir(t), strings.Repeat("x", 120))
+	if _, _, err := listenControl(dir); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), "longer than") {
+		t.Errorf("got %v", err)
+	}
+}

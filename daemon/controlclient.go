@@ -1,0 +1,89 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// maxReportBytes bounds what a client reads of an answer.
+const maxReportBytes = 64 << 20
+
+// ControlClient asks the running service of one runtime folder. Its methods fail with ErrNotRunning if there is none.
+type ControlClient struct {
+	http       *http.Client
+	runtimeDir string
+}
+
+// NewControlClient returns a client for the service of that runtime folder.
+func NewControlClient(runtimeDir string) *ControlClient {
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			conn, err := dialControl(ctx, runtimeDir)
+			if err != nil {
+				return nil, errors.Join(errDial, err)
+			}
+			return conn, nil
+		},
+	}
+	return &ControlClient{http: &http.Client{Transport: transport, Timeout: controlTimeout + 5*time.Second}, runtimeDir: runtimeDir}
+}
+
+var errDial = errors.New("dial")
+
+// Service says where the service can be reached.
+func (c *ControlClient) Service(ctx context.Context) (r ServiceReport, err error) {
+	return r, c.do(ctx, http.MethodGet, "/v1/service", &r)
+}
+
+// Servers lists the configured servers and the configuration's problems.
+func (c *ControlClient) Servers(ctx context.Context) (r ServersReport, err error) {
+	return r, c.do(ctx, http.MethodGet, "/v1/servers", &r)
+}
+
+// Computers lists the connected computers.
+func (c *ControlClient) Computers(ctx context.Context) (r ComputersReport, err error) {
+	return r, c.do(ctx, http.MethodGet, "/v1/computers", &r)
+}
+
+// Reload has the configuration files read now, and returns when what they say is being carried out.
+func (c *ControlClient) Reload(ctx context.Context) (r ServersReport, err error) {
+	return r, c.do(ctx, http.MethodPost, "/v1/reload", &r)
+}
+
+// Restart stops and starts one server.
+func (c *ControlClient) Restart(ctx context.Context, name string) (r ServersReport, err error) {
+	return r, c.do(ctx, http.MethodPost, "/v1/servers/"+url.PathEscape(name)+"/restart", &r)
+}
+
+func (c *ControlClient) do(ctx context.Context, method, path string, report any) error {
+	req, err := http.NewRequestWithContext(ctx, method, "http://traposd"+path, http.NoBody)
+	if err != nil {
+		return err
+	}
+	resp, err := c.http.Do(req)
+	if errors.Is(err, errDial) {
+		return failf(ErrNotRunning, "traposd is not running (nothing answers in %s): start it with `traposd run`, "+
+			"or set TRAPOS_RUNTIME_DIR to that of the one that runs", c.runtimeDir)
+	}
+	if err != nil {
+		return fmt.Errorf("asking the service: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxReportBytes))
+	if err != nil {
+		return fmt.Errorf("reading the service's answer: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return errors.New(strings.TrimSpace(string(body)))
+	}
+	return json.Unmarshal(body, report)
+}

@@ -1,0 +1,209 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/traposd/traposd/daemon/computertools"
+	"github.com/traposd/traposd/daemon/watch"
+	"github.com/traposd/traposd/gateway"
+	"github.com/traposd/traposd/mcp"
+	"github.com/traposd/traposd/mcp/upstream"
+	"github.com/traposd/traposd/mcpconfig"
+)
+
+// stopTimeout bounds a shutdown, however the servers and clients behave.
+const stopTimeout = 10 * time.Second
+
+// Daemon is the running service. Run may be called once; Ready, MCPURL and GatewayURL from any goroutine.
+type Daemon struct {
+	settings Settings
+	version  string
+	log      *zap.Logger
+	since    time.Time
+	ready    chan struct{} // closed when both listeners are bound and the first configuration is being applied
+
+	// Set before ready is closed, and not changed after.
+	mcpAddr, gatewayAddr net.Addr
+	listener             *mcp.Listener
+	catalogue            *mcp.Catalogue
+	gateway              *gateway.Gateway // nil: off
+	reconciler           *upstream.Reconciler
+	reloader             *reloader
+	watcher              *watch.Watcher
+	computerEntries      []mcp.Entry
+}
+
+// New returns a service that has not started.
+func New(settings Settings, version string, log *zap.Logger) *Daemon {
+	return &Daemon{settings: settings, version: version, log: log, ready: make(chan struct{})}
+}
+
+// Ready is closed when the service can be used.
+func (d *Daemon) Ready() <-chan struct{} { return d.ready }
+
+// MCPURL is the listener's endpoint. It is known once Ready is closed.
+func (d *Daemon) MCPURL() string { return "http://" + d.mcpAddr.String() + "/mcp" }
+
+// GatewayURL is where computers connect, empty without a gateway. It is known once Ready is closed.
+func (d *Daemon) GatewayURL() string {
+	if d.gatewayAddr == nil {
+		return ""
+	}
+	return "ws://" + d.gatewayAddr.String() + "/gateway"
+}
+
+// Run runs the service until ctx ends, and returns nil when nothing of it is left. It fails with ErrAlreadyRunning,
+// ErrAddressInUse or ErrSettings before any server's process is started.
+func (d *Daemon) Run(ctx context.Context) error {
+	d.since = time.Now()
+	controlListener, release, err := listenControl(d.settings.RuntimeDir)
+	if err != nil {
+		return err
+	}
+	defer release()
+	sockets, err := d.bind(ctx)
+	if err != nil {
+		return errors.Join(err, controlListener.Close())
+	}
+	d.assemble()
+	ctl := startControl(controlListener, d, d.log.Named("control"))
+	servers := d.serve(sockets)
+	d.log.Info("listening", zap.String("mcp", d.MCPURL()), zap.String("gateway", d.GatewayURL()), zap.String("version", d.version))
+
+	running, cancel := context.WithCancel(ctx)
+	var loops sync.WaitGroup
+	d.reloader.first()
+	loops.Go(func() { d.reloader.run(running) })
+	loops.Go(func() {
+		if err := d.watcher.Run(running); err != nil && running.Err() == nil {
+			d.log.Error("the file watcher ended; edits are not seen until a restart", zap.Error(err))
+		}
+	})
+	loops.Go(func() { d.reloadOnSignal(running) })
+	close(d.ready)
+
+	var failed error
+	select {
+	case <-ctx.Done():
+	case failed = <-servers.failed:
+		d.log.Error("a listener failed", zap.Error(failed))
+	}
+	d.log.Info("stopping")
+	cancel()
+	loops.Wait()
+	err = d.stop(servers, ctl)
+	d.log.Info("stopped", zap.Duration("uptime", time.Since(d.since).Round(time.Millisecond)))
+	return errors.Join(failed, err)
+}
+
+// assemble joins the rooms.
+func (d *Daemon) assemble() {
+	d.catalogue = mcp.NewCatalogue()
+	d.listener = mcp.NewListener(mcp.Options{
+		Catalogue: d.catalogue, Logger: d.log.Named("mcp"), Name: "traposd", Version: d.version,
+		Token: d.settings.Token.Reveal,
+	})
+	if d.gatewayAddr != nil {
+		d.gateway = gateway.New(gateway.Options{
+			Password: d.settings.Password.Reveal, Logger: d.log.Named("gateway"), Files: luaFiles(d.version),
+		})
+		d.computerEntries = []mcp.Entry{computertools.New(d.gateway.Registry()).Entry()}
+	}
+	d.catalogue.Set(d.computerEntries)
+	d.reconciler = upstream.New(upstream.Options{
+		Logger:         d.log.Named("upstream"),
+		OnChange:       d.offer,
+		OnNotification: d.listener.Broadcast,
+		ClientName:     "traposd", ClientVersion: d.version,
+		Environ: childEnviron,
+		RunDir:  d.settings.RuntimeDir,
+	})
+	r := newReloader()
+	r.log, r.load, r.apply = d.log.Named("config"), d.load, d.apply
+	d.watcher = watch.New(watch.Options{
+		Logger:  d.log.Named("watch"),
+		Changed: func([]string) { r.changed() },
+	})
+	r.watch = d.watcher.Set
+	d.reloader = r
+}
+
+// offer puts what the servers offer now beside the computer tools.
+func (d *Daemon) offer(entries []mcp.Entry) {
+	d.catalogue.Set(append(append([]mcp.Entry(nil), d.computerEntries...), entries...))
+}
+
+func (d *Daemon) apply(set mcpconfig.Set) { d.reconciler.Reconcile(set.Servers()) }
+
+// load reads the configuration files as they are now.
+func (d *Daemon) load(lastGood *mcpconfig.Set) (mcpconfig.Set, mcpconfig.Problems) {
+	return mcpconfig.Load(d.settings.loadOptions(d.mcpAddr.String(), lastGood))
+}
+
+// loadOptions say which files to read, and how. self is the listener's own address, which no server may point at.
+func (s *Settings) loadOptions(self string, lastGood *mcpconfig.Set) mcpconfig.Options {
+	return mcpconfig.Options{
+		Workspaces: s.Workspaces,
+		GlobalDir:  s.ConfigDir,
+		Supplied:   []mcpconfig.SuppliedFile{{Path: filepath.Join(s.ConfigDir, "traposd.json"), Root: "servers"}},
+		Getenv:     lookupEnv,
+		Self:       []string{self},
+		LastGood:   lastGood,
+		Privileged: os.Getuid() == 0,
+	}
+}
+
+// stop ends everything at once, within stopTimeout: no client waits for a slow server, no server for a slow client.
+func (d *Daemon) stop(servers *httpServers, ctl *control) error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	var wg sync.WaitGroup
+	errs := make([]error, 4)
+	wg.Go(func() { errs[0] = d.listener.Close(ctx) })
+	wg.Go(func() { errs[1] = d.reconciler.Close(ctx) })
+	if d.gateway != nil {
+		wg.Go(func() { errs[2] = d.gateway.Close(ctx) })
+	}
+	wg.Go(func() { errs[3] = ctl.close(ctx) })
+	wg.Wait()
+	return errors.Join(append(errs, servers.close(ctx))...)
+}
+
+func (d *Daemon) serviceReport() ServiceReport {
+	workspaces := d.settings.Workspaces
+	if workspaces == nil {
+		workspaces = []string{}
+	}
+	return ServiceReport{
+		Version: reportVersion, PID: os.Getpid(), Program: d.version, Since: d.since,
+		MCP: d.MCPURL(), Gateway: d.GatewayURL(), Workspaces: workspaces,
+	}
+}
+
+func (d *Daemon) serversReport() ServersReport {
+	now := d.reloader.current()
+	return serversReport(now.set, now.problems, d.reconciler.Status())
+}
+
+func (d *Daemon) computersReport() ComputersReport {
+	if d.gateway == nil {
+		return computersReport(nil)
+	}
+	return computersReport(d.gateway.Registry().Computers())
+}
+
+// reload has the watcher look at every file first, so that what it knows is not older than what is applied.
+func (d *Daemon) reload(ctx context.Context) error {
+	d.watcher.Poke()
+	return d.reloader.reload(ctx)
+}
+
+func (d *Daemon) restart(name string) error { return d.reconciler.Restart(name) }

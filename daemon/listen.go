@@ -1,0 +1,107 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/traposd/traposd/lua"
+)
+
+const (
+	headerTimeout  = 10 * time.Second
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 64 << 10
+)
+
+// sockets are the two bound addresses; gateway is nil when it is off.
+type sockets struct {
+	mcp, gateway net.Listener
+}
+
+// bind takes both addresses or neither.
+func (d *Daemon) bind(ctx context.Context) (s sockets, err error) {
+	if s.mcp, err = listen(ctx, d.settings.MCPAddr, "the MCP listener", "MCP_PORT"); err != nil {
+		return sockets{}, err
+	}
+	d.mcpAddr = s.mcp.Addr()
+	if d.settings.GatewayAddr == Off {
+		return s, nil
+	}
+	if s.gateway, err = listen(ctx, d.settings.GatewayAddr, "the gateway", "TRAPOS_GATEWAY_ADDR"); err != nil {
+		return sockets{}, errors.Join(err, s.mcp.Close())
+	}
+	d.gatewayAddr = s.gateway.Addr()
+	return s, nil
+}
+
+func listen(ctx context.Context, addr, what, variable string) (net.Listener, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	switch {
+	case err == nil:
+		return listener, nil
+	case errors.Is(err, syscall.EADDRINUSE) || isAddressInUse(err):
+		return nil, failf(ErrAddressInUse, "%s cannot use %s: another program listens there; end it, or choose another by %s", what, addr, variable)
+	}
+	return nil, failf(ErrSettings, "%s cannot use %s: %v; choose another by %s", what, addr, err, variable)
+}
+
+// httpServers are the two HTTP servers.
+type httpServers struct {
+	all    []*http.Server
+	wg     sync.WaitGroup
+	failed chan error // a server that ended by itself; holds one each
+}
+
+// serve answers on the bound sockets.
+func (d *Daemon) serve(s sockets) *httpServers {
+	servers := &httpServers{failed: make(chan error, 2)}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", d.listener)
+	mux.Handle("/mcp/", d.listener)
+	mux.Handle("/", d.listener.Guard(http.NotFoundHandler()))
+	servers.start(s.mcp, mux, d.log.Named("http"))
+	if s.gateway != nil {
+		servers.start(s.gateway, d.gateway, d.log.Named("http"))
+	}
+	return servers
+}
+
+func (s *httpServers) start(listener net.Listener, handler http.Handler, log *zap.Logger) {
+	// What a peer does wrong is no news at the default level.
+	errorLog, err := zap.NewStdLogAt(log, zap.DebugLevel)
+	if err != nil {
+		errorLog = zap.NewStdLog(log)
+	}
+	// No WriteTimeout and no ReadTimeout: both would cut the streams.
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeaderBytes, ErrorLog: errorLog,
+	}
+	s.all = append(s.all, server)
+	s.wg.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.failed <- err
+		}
+	})
+}
+
+// close ends both servers and waits for them; what still answers when ctx ends is cut off.
+func (s *httpServers) close(ctx context.Context) error {
+	var errs []error
+	for _, server := range s.all {
+		if err := server.Shutdown(ctx); err != nil {
+			errs = append(errs, server.Close())
+		}
+	}
+	s.wg.Wait()
+	return errors.Join(errs...)
+}
+
+func luaFiles(version string) http.Handler { return lua.Handler(version) }

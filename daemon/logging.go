@@ -1,0 +1,85 @@
+package daemon
+
+import (
+	"io"
+	"os"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/traposd/traposd/mcpconfig"
+)
+
+// LogFormat is how log lines are written.
+type LogFormat string
+
+// The formats of TRAPOS_LOG_FORMAT. LogAuto is LogJournald if stderr is the journal, LogConsole if it is a terminal, and
+// LogJSON otherwise.
+const (
+	LogAuto     LogFormat = "auto"
+	LogJournald LogFormat = "journald" // JSON behind the <N> priority prefix of sd-daemon(3)
+	LogJSON     LogFormat = "json"
+	LogConsole  LogFormat = "console"
+)
+
+func (f LogFormat) valid() bool {
+	return f == LogAuto || f == LogJournald || f == LogJSON || f == LogConsole
+}
+
+// NewLogger writes to stderr in the given format, from the given level on.
+func NewLogger(level zapcore.LevelEnabler, format LogFormat) *zap.Logger {
+	if format == LogAuto {
+		format = detectFormat(os.Stderr, os.Getenv("JOURNAL_STREAM"))
+	}
+	return newLogger(os.Stderr, level, format)
+}
+
+func newLogger(w io.Writer, level zapcore.LevelEnabler, format LogFormat) *zap.Logger {
+	cfg := zap.NewProductionEncoderConfig()
+	cfg.EncodeTime = zapcore.RFC3339NanoTimeEncoder
+	cfg.EncodeDuration = zapcore.StringDurationEncoder
+	cfg.TimeKey, cfg.MessageKey, cfg.StacktraceKey, cfg.CallerKey = "time", "msg", "", ""
+	var enc zapcore.Encoder
+	switch format {
+	case LogConsole:
+		cfg.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05.000")
+		cfg.EncodeLevel = zapcore.CapitalLevelEncoder
+		cfg.ConsoleSeparator = " "
+		enc = zapcore.NewConsoleEncoder(cfg)
+	case LogJournald:
+		// The journal stamps the time and keeps the level as PRIORITY; both in the text would only repeat it.
+		cfg.TimeKey, cfg.LevelKey = "", ""
+		enc = zapcore.NewJSONEncoder(cfg)
+	default:
+		enc = zapcore.NewJSONEncoder(cfg)
+	}
+	var core zapcore.Core = zapcore.NewCore(enc, zapcore.Lock(zapcore.AddSync(w)), level)
+	if format == LogJournald {
+		core = zapcore.NewCore(priorityEncoder{enc}, zapcore.Lock(zapcore.AddSync(w)), level)
+	}
+	return zap.New(core, zap.ErrorOutput(zapcore.Lock(zapcore.AddSync(w))))
+}
+
+// detectFormat looks at what stderr is. systemd sets JOURNAL_STREAM to the device and inode of the stream that it
+// connected (systemd.exec(5)); the variable is inherited, so it counts only if stderr is that very stream.
+func detectFormat(stderr *os.File, journalStream string) LogFormat {
+	info, err := stderr.Stat()
+	if err != nil {
+		return LogJSON
+	}
+	if journalStream != "" && journalStream == streamID(info) {
+		return LogJournald
+	}
+	if info.Mode()&os.ModeCharDevice != 0 && info.Name() != os.DevNull {
+		return LogConsole
+	}
+	return LogJSON
+}
+
+// problemLevel is the level that a configuration problem is logged at.
+func problemLevel(p mcpconfig.Problem) zapcore.Level {
+	if p.Severity == mcpconfig.SeverityError {
+		return zapcore.ErrorLevel
+	}
+	return zapcore.WarnLevel
+}

@@ -1,0 +1,159 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/traposd/traposd/mcpconfig"
+)
+
+// reloader turns the configuration files into the running set of servers, each time that it is told that they changed.
+// One goroutine (run) does all the reading and applying; any may ask.
+type reloader struct {
+	load  func(lastGood *mcpconfig.Set) (mcpconfig.Set, mcpconfig.Problems)
+	apply func(mcpconfig.Set) // makes the set run; returns before it does
+	watch func(paths []string)
+	log   *zap.Logger
+
+	wake   chan struct{}      // one slot: something changed
+	asked  chan chan struct{} // somebody waits for a reload; closed when it is done
+	ended  chan struct{}      // closed by run
+	mu     sync.Mutex
+	loaded loaded // guarded by mu
+}
+
+// loaded is the outcome of the last reload.
+type loaded struct {
+	set      mcpconfig.Set
+	problems mcpconfig.Problems
+}
+
+func newReloader() *reloader {
+	return &reloader{wake: make(chan struct{}, 1), asked: make(chan chan struct{}), ended: make(chan struct{})}
+}
+
+var errStopping = errors.New("the service is stopping")
+
+// changed asks for a reload soon. It never blocks.
+func (r *reloader) changed() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// reload makes one now and returns when its outcome is being applied.
+func (r *reloader) reload(ctx context.Context) error {
+	done := make(chan struct{})
+	select {
+	case r.asked <- done:
+	case <-r.ended:
+		return errStopping
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	<-done
+	return nil
+}
+
+// run reloads whenever it is asked to, until ctx ends.
+func (r *reloader) run(ctx context.Context) {
+	defer close(r.ended)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.wake:
+			r.reloadNow()
+		case done := <-r.asked:
+			r.reloadNow()
+			close(done)
+		}
+	}
+}
+
+// current is what the last reload came to.
+func (r *reloader) current() loaded {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.loaded
+}
+
+// first reads the files before run is started. What is broken at the first start is off: there is no last good.
+func (r *reloader) first() {
+	set, problems := r.load(nil)
+	r.settle(loaded{}, loaded{set, problems})
+}
+
+func (r *reloader) reloadNow() {
+	before := r.current()
+	set, problems := r.load(&before.set)
+	r.settle(before, loaded{set, problems})
+}
+
+// settle keeps the outcome, says what is new of it, and applies it if the set differs.
+func (r *reloader) settle(before, now loaded) {
+	r.mu.Lock()
+	r.loaded = now
+	r.mu.Unlock()
+	r.report(before.problems, now.problems)
+	r.watch(now.set.WatchPaths())
+	diff := now.set.Diff(before.set)
+	if diff.Empty() {
+		return
+	}
+	r.log.Info("configuration applied",
+		zap.Strings("added", names(diff.Added)), zap.Strings("changed", names(diff.Changed)),
+		zap.Strings("removed", names(diff.Removed)), zap.Int("unchanged", len(diff.Unchanged)))
+	r.apply(now.set)
+}
+
+func names(servers []mcpconfig.Server) []string {
+	out := make([]string, len(servers))
+	for i, s := range servers {
+		out[i] = s.Name
+	}
+	return out
+}
+
+// report logs each problem once, when it appears, and once when it is mended. What a problem says is safe to log: package
+// mcpconfig repeats no value.
+func (r *reloader) report(before, now mcpconfig.Problems) {
+	known := map[string]bool{}
+	for _, p := range before {
+		known[p.String()] = true
+	}
+	still := map[string]bool{}
+	for _, p := range now {
+		still[p.String()] = true
+		if !known[p.String()] {
+			r.log.Log(problemLevel(p), "configuration problem", problemFields(p)...)
+		}
+	}
+	for _, p := range before {
+		if !still[p.String()] {
+			r.log.Info("configuration problem mended", zap.String("path", p.Path), zap.String("server", p.Server), zap.String("field", p.Field))
+		}
+	}
+}
+
+func problemFields(p mcpconfig.Problem) []zap.Field {
+	fields := []zap.Field{
+		zap.String("at", fmt.Sprintf("%s:%d:%d", p.Path, p.Line, p.Column)),
+		zap.String("problem", p.Message),
+	}
+	if p.Server != "" {
+		fields = append(fields, zap.String("server", p.Server))
+	}
+	if p.Field != "" {
+		fields = append(fields, zap.String("field", p.Field))
+	}
+	if p.KeptLastGood {
+		fields = append(fields, zap.Bool("kept_last_good", true))
+	}
+	return fields
+}

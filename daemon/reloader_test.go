@@ -1,0 +1,153 @@
+package daemon
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/traposd/traposd/mcpconfig"
+)
+
+// reloadBed is a reloader over a real file, with what it applied.
+type reloadBed struct {
+	*reloader
+	path    string
+	applied [][]string // the names of each set that was applied
+	watched []string
+	logs    *observer.ObservedLogs
+}
+
+func newReloadBed(t *testing.T) *reloadBed {
+	t.Helper()
+	root := t.TempDir()
+	core, logs := observer.New(zapcore.DebugLevel)
+	b := &reloadBed{reloader: newReloader(), path: filepath.Join(root, ".mcp.json"), logs: logs}
+	b.log = zap.New(core)
+	b.load = func(lastGood *mcpconfig.Set) (mcpconfig.Set, mcpconfig.Problems) {
+		return mcpconfig.Load(mcpconfig.Options{Workspaces: []string{root}, HomeDir: root, LastGood: lastGood})
+	}
+	b.apply = func(set mcpconfig.Set) { b.applied = append(b.applied, names(set.Servers())) }
+	b.watch = func(paths []string) { b.watched = paths }
+	return b
+}
+
+func (b *reloadBed) write(t *testing.T, text string) {
+	t.Helper()
+	if err := os.WriteFile(b.path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *reloadBed) last() string {
+	if len(b.applied) == 0 {
+		return "nothing"
+	}
+	return strings.Join(b.applied[len(b.applied)-1], " ")
+}
+
+// Valid, invalid, valid: what is served in between is what was good, and what is wrong is said once.
+func TestReloadKeepsTheLastGood(t *testing.T) {
+	b := newReloadBed(t)
+	b.write(t, `{"mcpServers":{"a":{"command":"x"},"b":{"command":"y"}}}`)
+	b.first()
+	if b.last() != "a b" {
+		t.Fatalf("first: %s", b.last())
+	}
+	for range 2 {
+		b.write(t, `{"mcpServers":{"a":{"command":"x"},`)
+		b.reloadNow()
+	}
+	if len(b.applied) != 1 {
+		t.Errorf("a broken file was applied: %q", b.applied)
+	}
+	if got := names(b.current().set.Servers()); strings.Join(got, " ") != "a b" {
+		t.Errorf("running set while broken: %q", got)
+	}
+	if n := b.logs.FilterMessage("configuration problem").Len(); n != 1 {
+		t.Errorf("the problem was logged %d times", n)
+	}
+	b.write(t, `{"mcpServers":{"a":{"command":"x"},"c":{"command":"z"}}}`)
+	b.reloadNow()
+	if b.last() != "a c" || len(b.applied) != 2 {
+		t.Errorf("mended: %q", b.applied)
+	}
+	if b.logs.FilterMessage("configuration problem mended").Len() != 1 || len(b.current().problems) != 0 {
+		t.Errorf("the mending was not told, or a problem stayed: %v", b.current().problems)
+	}
+}
+
+// A broken entry holds back itself only.
+func TestReloadKeepsOneBrokenEntry(t *testing.T) {
+	b := newReloadBed(t)
+	b.write(t, `{"mcpServers":{"a":{"command":"x"},"b":{"command":"y"}}}`)
+	b.first()
+	b.write(t, `{"mcpServers":{"a":{"command":["x"]},"b":{"command":"other"},"c":{"command":"z"}}}`)
+	b.reloadNow()
+	if b.last() != "a b c" {
+		t.Errorf("applied %q", b.last())
+	}
+	problems := b.current().problems
+	if len(problems) != 1 || !problems[0].KeptLastGood || problems[0].Server != "a" {
+		t.Errorf("problems %v", problems)
+	}
+}
+
+// At the first start there is no last good: a broken entry is off.
+func TestFirstStartWithABrokenEntry(t *testing.T) {
+	b := newReloadBed(t)
+	b.write(t, `{"mcpServers":{"a":{},"b":{"command":"y"}}}`)
+	b.first()
+	if b.last() != "b" {
+		t.Errorf("applied %q", b.last())
+	}
+}
+
+func TestReloadOfTheSameIsNothing(t *testing.T) {
+	b := newReloadBed(t)
+	b.write(t, `{"mcpServers":{"a":{"command":"x","args":["1"]}}}`)
+	b.first()
+	b.write(t, "// a comment\n{\"mcpServers\": {\"a\": {\"args\": [\"1\"], \"command\": \"x\"},},}\r\n")
+	b.reloadNow()
+	if len(b.applied) != 1 || b.logs.FilterMessage("configuration applied").Len() != 1 {
+		t.Errorf("applied %q", b.applied)
+	}
+	if !strings.Contains(strings.Join(b.watched, "\n"), b.path) {
+		t.Errorf("watched %q", b.watched)
+	}
+}
+
+func TestReloadNeverLogsAValue(t *testing.T) {
+	b := newReloadBed(t)
+	b.write(t, `{"mcpServers":{"a":{"command":"CANARY1","args":["CANARY2",["CANARY3"]],"env":{"K":"CANARY4"}},
+		"b":{"url":"CANARY5","headers":{"H":"CANARY6"}},"c":{"command":"x","args":["${CANARY_VARIABLE}"]}}}`)
+	b.first()
+	for _, entry := range b.logs.All() {
+		line, err := zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()).EncodeEntry(entry.Entry, entry.Context)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := '1'; n <= '6'; n++ {
+			if strings.Contains(line.String(), "CANARY"+string(n)) {
+				t.Errorf("a value was logged: %s", line)
+			}
+		}
+	}
+	if b.logs.Len() < 3 {
+		t.Errorf("only %d lines were logged", b.logs.Len())
+	}
+}
+
+func TestReloadIsRefusedWhileStopping(t *testing.T) {
+	b := newReloadBed(t)
+	b.write(t, `{"mcpServers":{}}`)
+	close(b.ended)
+	if err := b.reload(t.Context()); !errors.Is(err, errStopping) {
+		t.Errorf("got %v", err)
+	}
+}

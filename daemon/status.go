@@ -1,0 +1,150 @@
+package daemon
+
+import (
+	"time"
+
+	"github.com/traposd/traposd/gateway"
+	"github.com/traposd/traposd/mcp/upstream"
+	"github.com/traposd/traposd/mcpconfig"
+)
+
+// reportVersion is the version of every --json form. Within it, members are only ever added.
+const reportVersion = 1
+
+// ServiceReport says where the running service can be reached.
+type ServiceReport struct {
+	Version    int       `json:"version"`
+	PID        int       `json:"pid"`
+	Program    string    `json:"program"` // version of traposd
+	Since      time.Time `json:"since"`
+	MCP        string    `json:"mcp"`               // URL of the listener
+	Gateway    string    `json:"gateway,omitempty"` // URL that computers connect to; absent if off
+	Workspaces []string  `json:"workspaces"`
+}
+
+// SourceReport is where an entry stands.
+type SourceReport struct {
+	Path string `json:"path"`
+	Line int    `json:"line,omitempty"`
+}
+
+// ServerReport is one configured server.
+type ServerReport struct {
+	Name      string         `json:"name"`
+	Scope     string         `json:"scope"`
+	Source    SourceReport   `json:"source"`
+	Transport string         `json:"transport,omitempty"`
+	State     string         `json:"state"` // off starting ready degraded backing-off stopping invalid pending needs-login
+	Since     *time.Time     `json:"since,omitempty"`
+	PID       int            `json:"pid,omitempty"`
+	Tools     int            `json:"tools"`
+	Restarts  int            `json:"restarts"`
+	Error     string         `json:"error,omitempty"`
+	Shadows   []SourceReport `json:"shadows"`
+}
+
+// ProblemReport is one diagnostic of the configuration files.
+type ProblemReport struct {
+	Severity     string `json:"severity"`
+	Path         string `json:"path"`
+	Line         int    `json:"line,omitempty"`
+	Column       int    `json:"column,omitempty"`
+	Server       string `json:"server,omitempty"`
+	Field        string `json:"field,omitempty"`
+	Message      string `json:"message"`
+	KeptLastGood bool   `json:"keptLastGood,omitempty"`
+}
+
+// ServersReport is the form of `traposd servers --json`.
+type ServersReport struct {
+	Version  int             `json:"version"`
+	Servers  []ServerReport  `json:"servers"`
+	Problems []ProblemReport `json:"problems"`
+}
+
+// ComputerReport is one connected computer.
+type ComputerReport struct {
+	Network     string    `json:"network"`
+	TraposID    string    `json:"traposId"`
+	ComputerID  int       `json:"computerId"`
+	Label       string    `json:"label"`
+	Serves      []string  `json:"serves"`
+	State       string    `json:"state"`
+	ConnectedAt time.Time `json:"connectedAt"`
+}
+
+// ComputersReport is the form of `traposd computers --json`.
+type ComputersReport struct {
+	Version   int              `json:"version"`
+	Computers []ComputerReport `json:"computers"`
+}
+
+// serversReport joins what is configured with what runs.
+func serversReport(set mcpconfig.Set, problems mcpconfig.Problems, running []upstream.Status) ServersReport {
+	report := ServersReport{Version: reportVersion, Servers: []ServerReport{}, Problems: []ProblemReport{}}
+	byID := make(map[string]upstream.Status, len(running))
+	for _, s := range running {
+		byID[s.ID] = s
+	}
+	configured := map[string]bool{}
+	for _, s := range set.All() {
+		configured[s.ID()] = true
+		report.Servers = append(report.Servers, serverReport(s, byID[s.ID()]))
+	}
+	for _, s := range running { // removed from the files, and not gone yet
+		if !configured[s.ID] {
+			report.Servers = append(report.Servers, runningReport(s))
+		}
+	}
+	for _, p := range problems {
+		report.Problems = append(report.Problems, ProblemReport{
+			Severity: p.Severity.String(), Path: p.Path, Line: p.Line, Column: p.Column,
+			Server: p.Server, Field: p.Field, Message: p.Message, KeptLastGood: p.KeptLastGood,
+		})
+	}
+	return report
+}
+
+func serverReport(s mcpconfig.Server, running upstream.Status) ServerReport {
+	r := runningReport(running)
+	r.Name, r.Scope = s.Name, s.Source.Scope.String()
+	r.Source = SourceReport{Path: s.Source.Path, Line: s.Source.Line}
+	r.Transport = s.Transport.String()
+	for _, hidden := range s.Shadows {
+		r.Shadows = append(r.Shadows, SourceReport{Path: hidden.Path, Line: hidden.Line})
+	}
+	switch {
+	case s.Invalid:
+		r.State, r.Transport = "invalid", ""
+	case running.ID == "":
+		r.State = "off"
+	}
+	return r
+}
+
+func runningReport(s upstream.Status) ServerReport {
+	r := ServerReport{
+		Name: s.Name, Scope: s.Scope, Source: SourceReport{Path: s.Source.Path, Line: s.Source.Line},
+		Transport: s.Transport, State: string(s.State), PID: s.PID, Tools: s.Tools, Restarts: s.Restarts, Error: s.Err,
+		Shadows: []SourceReport{},
+	}
+	if !s.Since.IsZero() {
+		r.Since = &s.Since
+	}
+	return r
+}
+
+func computersReport(computers []gateway.Computer) ComputersReport {
+	report := ComputersReport{Version: reportVersion, Computers: []ComputerReport{}}
+	for _, c := range computers {
+		serves := c.Serves
+		if serves == nil {
+			serves = []string{}
+		}
+		report.Computers = append(report.Computers, ComputerReport{
+			Network: c.NetworkID, TraposID: c.TraposID, ComputerID: c.ComputerID, Label: c.Label,
+			Serves: serves, State: string(c.State), ConnectedAt: c.ConnectedAt,
+		})
+	}
+	return report
+}

@@ -1,0 +1,46 @@
+package daemon
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// ToolResult is what a person wants to see of a tools/call result.
+type ToolResult struct {
+	Text       string // the text blocks, joined by line breaks
+	Structured json.RawMessage
+	IsError    bool
+}
+
+// Failed reports whether the call failed, on the way or by what it did: a tool that made the round trip says so with
+// "ok": false in its structured content.
+func (r ToolResult) Failed() bool {
+	var outcome struct {
+		OK *bool `json:"ok"`
+	}
+	_ = json.Unmarshal(r.Structured, &outcome) // content without an object has no outcome
+	return r.IsError || outcome.OK != nil && !*outcome.OK
+}
+
+// ParseToolResult reads a raw CallToolResult.
+func ParseToolResult(raw json.RawMessage) (ToolResult, error) {
+	var parsed struct {
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+		StructuredContent json.RawMessage `json:"structuredContent"`
+		IsError           bool            `json:"isError"`
+	}
+	if err := json.Unmarshal(raw, &parsed); err != nil {
+		return ToolResult{}, fmt.Errorf("the result is not a tool's: %w", err)
+	}
+	var text bytes.Buffer
+	for i, block := range parsed.Content {
+		if i > 0 {
+			text.WriteByte('\n')
+		}
+		text.WriteString(block.Text)
+	}
+	return ToolResult{Text: text.String(), Structured: parsed.StructuredContent, IsError: parsed.IsError}, nil
+}
