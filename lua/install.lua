@@ -1,0 +1,242 @@
+-- Installs, upgrades or uninstalls the traposd programs on this computer:
+--   wget run http://HOST:4444/install.lua [uninstall | --no-reboot]
+-- The address below is put in by the server that served this file.
+
+local BASE = "@BASE@"
+
+local STATE = "/.trapos/installed"
+local USER_STARTUP = "/startup.user.lua"
+local PART = ".trapos-part" -- as apis/libfiles names unfinished files, so that a crash here is tidied up there
+local MIN_CHARGE = 500 -- bytes that the smallest file takes on a computer's disk
+local SETTINGS = { "cloud.url", "cloud.password", "cloud.network" }
+-- Seconds in which a key press prevents the reboot.
+local GRACE = 3
+
+local arguments = {}
+for _, argument in ipairs({ ... }) do
+  arguments[argument] = true
+end
+
+local function colour(c)
+  if term.isColour() then
+    term.setTextColour(c)
+  end
+end
+
+local function good(text)
+  colour(colours.lime)
+  print(text)
+  colour(colours.white)
+end
+
+local function stop(text)
+  error("install: " .. text, 0)
+end
+
+-- CRC-32 as in zip.
+local CRC = {}
+for i = 0, 255 do
+  local c = i
+  for _ = 1, 8 do
+    local half = math.floor(c / 2)
+    c = c % 2 == 1 and bit32.bxor(half, 0xEDB88320) or half
+  end
+  CRC[i] = c
+end
+
+local function crc32(data)
+  local c = 0xFFFFFFFF
+  for i = 1, #data do
+    c = bit32.bxor(CRC[bit32.band(bit32.bxor(c, data:byte(i)), 0xFF)], math.floor(c / 256))
+  end
+  return ("%08x"):format(bit32.bxor(c, 0xFFFFFFFF))
+end
+
+local function readFile(path)
+  local handle = not fs.isDir(path) and fs.open(path, "rb")
+  if not handle then
+    return nil
+  end
+  local data = handle.readAll()
+  handle.close()
+  return data or ""
+end
+
+-- The old file stays until the new one is complete.
+local function writeFile(path, data)
+  local part = path .. PART
+  local handle, message = fs.open(part, "wb")
+  if not handle then
+    stop("cannot write " .. path .. ": " .. tostring(message))
+  end
+  local ok, problem = pcall(handle.write, data)
+  pcall(handle.close)
+  if not ok or fs.getSize(part) ~= #data then
+    fs.delete(part)
+    stop("the disk is full; free some room and run this again. " .. tostring(problem or ""))
+  end
+  if fs.exists(path) then
+    fs.delete(path)
+  end
+  fs.move(part, path)
+end
+
+local function fetch(path)
+  local response, message = http.get(BASE .. path, nil, true)
+  if not response then
+    stop("cannot fetch " .. BASE .. path .. ": " .. tostring(message) .. ". Nothing was changed.")
+  end
+  local data = response.readAll()
+  response.close()
+  return data or ""
+end
+
+local function loadState()
+  local data = readFile(STATE)
+  local state = data and textutils.unserialise(data)
+  return type(state) == "table" and state or { files = {} }
+end
+
+local function isSame(file, data)
+  return data ~= nil and #data == file.size and crc32(data) == file.crc32
+end
+
+-- Fetches what differs from the disk, all of it before anything is written.
+local function download(manifest)
+  local changed, needed, largest = {}, 0, 0
+  for _, file in ipairs(manifest.files) do
+    local path = "/" .. file.path
+    if not isSame(file, readFile(path)) then
+      local data = fetch("/lua/" .. file.path)
+      if not isSame(file, data) then
+        stop(file.path .. " arrived damaged; run this again. Nothing was changed.")
+      end
+      changed[#changed + 1] = { path = path, data = data }
+      local charge = math.max(#data, MIN_CHARGE)
+      needed, largest = needed + charge - (fs.exists(path) and fs.getSize(path) or 0), math.max(largest, charge)
+    end
+  end
+  local free = fs.getFreeSpace("/")
+  if type(free) == "number" and free < needed + largest then
+    stop(("needs %d bytes and %d are free. Nothing was changed."):format(needed + largest, free))
+  end
+  return changed
+end
+
+-- A startup file that never returns would keep ours from running, so it becomes one that runs beside the servers.
+local function adoptStartup(state)
+  local file = fs.exists("/startup") and not fs.isDir("/startup")
+  local script = fs.exists("/startup.lua")
+  if file and script then
+    stop("there are both startup and startup.lua; delete the one you do not use and run this again")
+  end
+  local path = file and "/startup" or script and "/startup.lua"
+  if not path then
+    return
+  elseif fs.exists(USER_STARTUP) then
+    print("Note: " .. path .. " runs before the cloud; if it never returns, the cloud does not start.")
+    return
+  end
+  fs.move(path, USER_STARTUP)
+  state.startup = path
+  print("Your " .. path:sub(2) .. " is now " .. USER_STARTUP:sub(2) .. "; it runs beside the cloud.")
+end
+
+local function removeEmpty(dir)
+  if dir ~= "" and fs.isDir(dir) and not fs.isReadOnly(dir) and #fs.list(dir) == 0 then
+    fs.delete(dir)
+    removeEmpty(fs.getDir(dir))
+  end
+end
+
+local function removeFiles(paths, keep)
+  for _, path in ipairs(paths) do
+    if not keep[path] and fs.exists(path) and not fs.isReadOnly(path) then
+      fs.delete(path)
+      removeEmpty(fs.getDir(path))
+    end
+  end
+end
+
+local function configure()
+  settings.set("cloud.url", (BASE:gsub("^http", "ws")) .. "/gateway")
+  if not settings.get("cloud.password") then
+    write("Password of the gateway: ")
+    local password = read("*")
+    if password ~= "" then
+      settings.set("cloud.password", password)
+    else
+      print("Set it later: cloud password")
+    end
+  end
+  settings.save(".settings")
+end
+
+local function reboot()
+  if arguments["--no-reboot"] then
+    print("It starts at the next reboot.")
+    return
+  end
+  print("Rebooting in " .. GRACE .. " seconds; press a key to stay.")
+  local timer = os.startTimer(GRACE)
+  while true do
+    local event, id = os.pullEvent()
+    if event == "key" then
+      print("It starts at the next reboot.")
+      return
+    elseif event == "timer" and id == timer then
+      os.reboot()
+    end
+  end
+end
+
+local function install()
+  print("Installing from " .. BASE)
+  local manifest = textutils.unserialiseJSON(fetch("/lua/manifest.json"))
+  if type(manifest) ~= "table" or type(manifest.files) ~= "table" then
+    stop(BASE .. " sent no list of files; is it a traposd gateway?")
+  end
+  local changed = download(manifest)
+  local state = loadState()
+  adoptStartup(state)
+  local paths, keep = {}, {}
+  for i, file in ipairs(manifest.files) do
+    paths[i] = "/" .. file.path
+    keep[paths[i]] = true
+  end
+  for _, file in ipairs(changed) do
+    writeFile(file.path, file.data)
+  end
+  removeFiles(state.files, keep)
+  state.files, state.version, state.base = paths, manifest.version, BASE
+  writeFile(STATE, textutils.serialise(state))
+  configure()
+  good(("traposd %s: %d files, %d new or changed."):format(tostring(manifest.version), #paths, #changed))
+  reboot()
+end
+
+local function uninstall()
+  local state = loadState()
+  if #state.files == 0 then
+    stop("nothing is installed here")
+  end
+  removeFiles(state.files, {})
+  if state.startup and fs.exists(USER_STARTUP) and not fs.exists(state.startup) then
+    fs.move(USER_STARTUP, state.startup)
+  end
+  for _, name in ipairs(SETTINGS) do
+    settings.unset(name)
+  end
+  settings.save(".settings")
+  fs.delete(STATE)
+  removeEmpty(fs.getDir(STATE))
+  good("Uninstalled. What runs now stops at the next reboot.")
+end
+
+if arguments.uninstall then
+  uninstall()
+elseif not BASE:find("^https?://") then
+  stop("run it from the gateway: wget run http://HOST:4444/install.lua")
+else
+  install()
+end

@@ -1,0 +1,376 @@
+-- The cloud server: owns the one socket of this computer to the gateway (traposd), and carries requests between it and the
+-- programs here, over the events that apis/libcloud describes. Without the setting cloud.url it does nothing.
+
+local eventloop = require("/apis/eventloop")
+local json = require("/apis/libjson")
+local link = require("/apis/liblink")
+local version = require("/apis/libversion")
+
+-- Seconds until a program that did not confirm a request is asked again, and how often it is asked.
+local ASK_AGAIN, MAX_ASKED = 2, 5
+-- Seconds that a request is remembered beyond its time limit.
+local SLACK = 10
+-- Questions of programs that wait for the host's answer.
+local MAX_QUESTIONS = 32
+-- Requests whose ids are remembered after their answer, so that one that comes twice is carried out once.
+local REMEMBERED = 128
+-- Seconds to wait for another cloud server to say that it runs.
+local RIVAL = 0.5
+
+local function setting(name)
+  local value = settings.get(name)
+  if value == nil or value == "" then
+    return nil
+  elseif type(value) == "number" and value % 1 == 0 then
+    return ("%.0f"):format(value) -- `set` turns a password of digits into a number
+  end
+  return tostring(value)
+end
+
+--- Whether another cloud server answers. Only asked when one has started since the computer did.
+local function rivalRuns()
+  if not _G.trapos_cloud_started then
+    return false
+  end
+  os.queueEvent("trapos_cloud_control", "status")
+  local timer = os.startTimer(RIVAL)
+  while true do
+    local event, id = os.pullEvent()
+    if event == "trapos_cloud_status" then
+      return true
+    elseif event == "timer" and id == timer then
+      return false
+    end
+  end
+end
+
+local function say(lines)
+  local old = term.getTextColour()
+  for i, line in ipairs(lines) do
+    if term.isColour() then
+      term.setTextColour(i == 1 and colours.yellow or colours.lightGrey)
+    end
+    print((i == 1 and "cloud: " or "  ") .. line)
+  end
+  term.setTextColour(old)
+end
+
+if not setting("cloud.url") then
+  return
+elseif not http or not http.websocketAsync then
+  say({ "this world has http switched off.",
+    "Its owner sets http.enabled = true in <world>/serverconfig/computercraft-server.toml" })
+  return
+elseif rivalRuns() then
+  say({ "it is running already; see: cloud status" })
+  return
+end
+_G.trapos_cloud_started = true
+
+local loop = eventloop.create()
+local boot = ("%08x%08x%04x"):format(os.epoch("utc") % 2 ^ 32, math.random(0, 2 ^ 31 - 1), math.random(0, 65535))
+local owners = {} -- type -> owner
+local open = {} -- event id -> request of the host
+local leaving = {} -- event ids of answers that wait for the socket
+local questions, questionCount = {}, 0 -- wire id -> id of a program's question
+local remembered, order = {}, {}
+local announcing = false
+local connection
+
+local function serves()
+  local types = {}
+  for name in pairs(owners) do
+    types[#types + 1] = name
+  end
+  table.sort(types)
+  return json.array(types)
+end
+
+local function hello()
+  local frame = {
+    type = "hello",
+    protocol = 1,
+    networkId = setting("cloud.network") or "default",
+    computerId = os.getComputerID(),
+    boot = boot,
+    serves = serves(),
+    agent = "traposd-lua/" .. version .. " (" .. tostring(_HOST) .. ")",
+  }
+  json.put(frame, "password", setting("cloud.password") or "")
+  local label = os.getComputerLabel()
+  if label then
+    json.put(frame, "label", label)
+  end
+  return frame
+end
+
+local function remember(id)
+  remembered[id] = true
+  order[#order + 1] = id
+  if #order > REMEMBERED then
+    remembered[table.remove(order, 1)] = nil
+  end
+end
+
+local function forget(request)
+  if open[request.id] == request then
+    open[request.id] = nil
+    request.cancelTimers()
+  end
+end
+
+-- The event id carries the boot, so that an answer to an earlier cloud server's request is not taken for one to ours.
+local function eventId(id)
+  return boot .. ":" .. id
+end
+
+local function refuse(id, code, message)
+  local problem = { code = code }
+  json.put(problem, "message", message)
+  return connection.send(json.encode({ type = "computer_response", id = id, ok = false, error = problem }))
+end
+
+-- Hands a request to the program that serves its type, again until it confirms.
+local function ask(request)
+  request.asked = request.asked + 1
+  if request.asked > MAX_ASKED then
+    forget(request)
+    owners[request.type] = nil
+    connection.signal({ type = "serve", types = serves() })
+    refuse(request.wireId, "unknown_type", "the program that served " .. request.type .. " no longer answers")
+    return
+  end
+  os.queueEvent("trapos_cloud_request", request.id, request.type, request.payload,
+    { owner = owners[request.type] or request.owner, timeoutMs = request.timeoutMs })
+  request.again = loop.after(ASK_AGAIN, function()
+    if not request.accepted then
+      ask(request)
+    end
+  end)
+end
+
+local function newRequest(frame)
+  local request = {
+    id = eventId(frame.id),
+    wireId = frame.id,
+    type = frame.request,
+    payload = frame.payload,
+    owner = owners[frame.request],
+    timeoutMs = tonumber(frame.timeoutMs) or 30000,
+    asked = 0,
+  }
+  local expire = loop.after(request.timeoutMs / 1000 + SLACK, function()
+    open[request.id] = nil
+  end)
+  request.cancelTimers = function()
+    expire()
+    if request.again then
+      request.again()
+    end
+  end
+  return request
+end
+
+local onFrame = {}
+
+function onFrame.server_request(frame)
+  if type(frame.id) ~= "string" or remembered[frame.id] then
+    return
+  end
+  remember(frame.id)
+  if frame.request == "ping" then
+    connection.send(json.encode({ type = "computer_response", id = frame.id, ok = true, payload = frame.payload or {} }))
+  elseif not owners[frame.request] then
+    refuse(frame.id, "unknown_type", "no program on this computer serves " .. tostring(frame.request))
+  else
+    local request = newRequest(frame)
+    open[request.id] = request
+    ask(request)
+  end
+end
+
+function onFrame.cancel(frame)
+  local request = type(frame.id) == "string" and open[eventId(frame.id)]
+  if request then
+    forget(request)
+    os.queueEvent("trapos_cloud_cancel", request.id)
+  end
+  leaving[eventId(tostring(frame.id))] = nil
+  connection.withdraw(frame.id)
+end
+
+local function answerQuestion(wireId, ...)
+  local question = questions[wireId]
+  if question then
+    questions[wireId] = nil
+    questionCount = questionCount - 1
+    question.expire()
+    os.queueEvent("trapos_cloud_answer", question.id, ...)
+  end
+end
+
+function onFrame.server_response(frame)
+  if frame.ok == true then
+    answerQuestion(frame.id, true, frame.payload)
+  else
+    local problem = type(frame.error) == "table" and frame.error or {}
+    answerQuestion(frame.id, false, problem.code or "internal", json.get(problem, "message") or "")
+  end
+end
+
+-- Requests that are under way when the connection is lost go on: after a reconnect of this same boot the gateway takes
+-- their answers.
+connection = link.create({
+  loop = loop,
+  say = say,
+  settings = function()
+    return { url = setting("cloud.url"), hello = hello() }
+  end,
+  onReady = function()
+    connection.signal({ type = "serve", types = serves() })
+  end,
+  onFrame = function(frame)
+    if onFrame[frame.type] then
+      onFrame[frame.type](frame)
+    end
+  end,
+})
+
+loop.on("trapos_cloud_serve", function(requestType, owner, on)
+  if type(requestType) ~= "string" or (not on and owners[requestType] ~= owner) then
+    return
+  end
+  local before = owners[requestType]
+  owners[requestType] = on and owner or nil
+  if (before ~= nil) ~= (on == true) and not announcing then
+    announcing = true
+    loop.after(0, function() -- a program that serves ten types announces them at one moment
+      announcing = false
+      connection.signal({ type = "serve", types = serves() })
+    end)
+  end
+end)
+
+loop.on("trapos_cloud_accept", function(id)
+  if open[id] then
+    open[id].accepted = true
+    open[id].payload = nil
+  end
+end)
+
+-- JSON text is passed on as it is when it is fit for the wire.
+local function payloadText(payload)
+  if type(payload) == "string" then
+    return json.isPlain(payload) and payload or nil
+  end
+  local fine, text = pcall(json.encode, payload)
+  return fine and text or nil
+end
+
+local function respond(request, ok, payload, message)
+  if ok ~= true then
+    return refuse(request.wireId, tostring(payload), tostring(message or ""))
+  end
+  local text = payloadText(payload)
+  if not text then
+    return refuse(request.wireId, "internal", "the answer cannot be sent as JSON")
+  end
+  leaving[request.id] = true
+  local taken = connection.send('{"type":"computer_response","id":' .. json.string(request.wireId)
+    .. ',"ok":true,"payload":' .. text .. "}", function()
+      leaving[request.id] = nil
+      os.queueEvent("trapos_cloud_sent", request.id)
+    end, request.wireId)
+  if not taken then
+    leaving[request.id] = nil
+  end
+  return taken
+end
+
+loop.on("trapos_cloud_respond", function(id, ok, payload, message)
+  local request = open[id]
+  if not request then
+    -- Cancelled, expired, or sent before: nobody waits for it any more.
+    if not leaving[id] then
+      os.queueEvent("trapos_cloud_sent", id)
+    end
+  elseif respond(request, ok, payload, message) then
+    forget(request)
+    if ok ~= true then
+      os.queueEvent("trapos_cloud_sent", id)
+    end
+  end
+end)
+
+loop.on("trapos_cloud_ask", function(id, requestType, text, timeoutMs)
+  os.queueEvent("trapos_cloud_asked", id)
+  local wireId = "c" .. tostring(id)
+  if questions[wireId] then
+    return
+  elseif questionCount >= MAX_QUESTIONS then
+    os.queueEvent("trapos_cloud_answer", id, false, "busy", "too many questions are waiting for the host")
+    return
+  end
+  timeoutMs = tonumber(timeoutMs) or 30000
+  questionCount = questionCount + 1
+  questions[wireId] = {
+    id = id,
+    expire = loop.after(timeoutMs / 1000, function()
+      connection.withdraw(wireId)
+      answerQuestion(wireId, false, "timeout", "no answer within " .. timeoutMs / 1000 .. " seconds")
+    end),
+  }
+  local frame = json.encode({
+    type = "computer_request",
+    id = wireId,
+    request = tostring(requestType),
+    payload = json.raw(payloadText(text) or "{}"),
+    timeoutMs = timeoutMs,
+  })
+  if not connection.send(frame, nil, wireId) then
+    answerQuestion(wireId, false, "busy", "too much is waiting for the connection")
+  end
+end)
+
+loop.on("trapos_cloud_abandon", function(id)
+  local wireId = "c" .. tostring(id)
+  local question = questions[wireId]
+  if question then
+    questions[wireId] = nil
+    questionCount = questionCount - 1
+    question.expire()
+    connection.withdraw(wireId)
+    connection.signal({ type = "cancel", id = wireId })
+  end
+end)
+
+local function status()
+  return {
+    state = connection.state,
+    problem = connection.problem,
+    traposId = connection.traposId,
+    url = setting("cloud.url"),
+    network = setting("cloud.network") or "default",
+    serves = serves(),
+    since = connection.since(),
+  }
+end
+
+loop.on("trapos_cloud_control", function(command)
+  if command == "connect" then
+    connection.connect()
+  elseif command == "disconnect" then
+    connection.close()
+  elseif command == "status" then
+    os.queueEvent("trapos_cloud_status", status())
+  end
+end)
+
+os.queueEvent("trapos_cloud_up")
+connection.start()
+local fine, problem = pcall(loop.run)
+connection.close()
+_G.trapos_cloud_started = nil
+if not fine then
+  error(problem, 0)
+end
