@@ -1,0 +1,291 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"strconv"
+
+	"go.uber.org/zap"
+
+	"github.com/traposd/traposd/mcp/wire"
+)
+
+// call is one request of a client while it is worked on. To the server it is relayed to, it is the Client.
+type call struct {
+	endpoint *endpoint
+	session  *session // nil: the client has none
+	client   clientInfo
+	revision string
+	level    logLevel // of a 2026-07-28 request; levelOff if it asks for no log messages
+	message  *wire.Message
+	out      *exchange
+}
+
+func (c *call) modern() bool { return c.revision == Revision20260728 }
+
+// serve works on the request. The result comes in parts, so that a cached list is not copied.
+func (c *call) serve(ctx context.Context) (result [][]byte, failure *wire.Error) {
+	if c.session == nil {
+		return c.dispatch(ctx)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	id := string(c.message.ID)
+	if err := c.session.begin(id, cancel); err != nil {
+		return nil, err
+	}
+	defer c.session.end(id)
+	return c.dispatch(ctx)
+}
+
+// dispatch routes by method. What a revision does not have is not found, as in a server of that revision alone.
+func (c *call) dispatch(ctx context.Context) ([][]byte, *wire.Error) {
+	snapshot := c.endpoint.catalogue.snapshot()
+	declared := c.endpoint.declared(snapshot)
+	switch method := c.message.Method; {
+	case method == "tools/list":
+		return c.list(kindTools, snapshot, snapshot.tools)
+	case method == "tools/call":
+		return c.callTool(ctx, snapshot)
+	case method == "prompts/list" && declared.prompts:
+		return c.list(kindPrompts, snapshot, snapshot.prompts)
+	case method == "prompts/get" && declared.prompts:
+		return c.getPrompt(ctx, snapshot)
+	case method == "resources/list" && declared.resources:
+		return c.list(kindResources, snapshot, snapshot.resources)
+	case method == "resources/templates/list" && declared.resources:
+		return c.list(kindResources, snapshot, snapshot.templates)
+	case method == "resources/read" && declared.resources:
+		return c.readResource(ctx, snapshot)
+	case method == "completion/complete" && declared.completions:
+		return c.complete(ctx, snapshot)
+	case c.modern():
+	case method == "ping":
+		return emptyResult, nil
+	case method == "resources/subscribe" && declared.subscribe:
+		return c.subscribe(ctx, snapshot)
+	case method == "resources/unsubscribe" && declared.subscribe:
+		return c.unsubscribe()
+	case method == "logging/setLevel" && declared.logging:
+		return c.setLevel(ctx, snapshot)
+	}
+	return nil, wire.Errorf(CodeMethodNotFound, "method not found: %s", quoteShort(c.message.Method))
+}
+
+var emptyResult = [][]byte{[]byte(`{}`)}
+
+// list answers with a whole list from its cached encoding. There are no pages, hence no cursors.
+func (c *call) list(k kind, snapshot *snapshot, l *list) ([][]byte, *wire.Error) {
+	if cursor, ok := wire.Get(c.message.Params, "cursor"); ok && wire.Kind(cursor) != 'n' {
+		return nil, wire.Errorf(CodeInvalidParams, "unknown cursor: the list has one page")
+	}
+	tail := []byte{'}'}
+	if c.modern() {
+		tail = c.endpoint.l.modernTail(true)
+	} else if c.session != nil {
+		c.session.saw(k, snapshot.sums()[k])
+	}
+	return [][]byte{[]byte(`{"` + l.member + `":`), l.array, tail}, nil
+}
+
+func (c *call) callTool(ctx context.Context, snapshot *snapshot) ([][]byte, *wire.Error) {
+	name, err := c.stringParam("name")
+	if err != nil {
+		return nil, err
+	}
+	found, ok := snapshot.tools.routes[name]
+	if !ok {
+		return nil, wire.Errorf(CodeInvalidParams, "unknown tool %s; tools/list has the names", quoteShort(name))
+	}
+	return c.relay(ctx, found, c.renamed("name", name, found.name))
+}
+
+func (c *call) getPrompt(ctx context.Context, snapshot *snapshot) ([][]byte, *wire.Error) {
+	name, err := c.stringParam("name")
+	if err != nil {
+		return nil, err
+	}
+	found, ok := snapshot.prompts.routes[name]
+	if !ok {
+		return nil, wire.Errorf(CodeInvalidParams, "unknown prompt %s; prompts/list has the names", quoteShort(name))
+	}
+	return c.relay(ctx, found, c.renamed("name", name, found.name))
+}
+
+// readResource asks the servers that may have the resource, one after the other, until one does.
+func (c *call) readResource(ctx context.Context, snapshot *snapshot) ([][]byte, *wire.Error) {
+	uri, err := c.stringParam("uri")
+	if err != nil {
+		return nil, err
+	}
+	var failure *wire.Error
+	for _, found := range snapshot.resource(uri) {
+		result, err := c.relay(ctx, found, c.renamed("uri", uri, found.name))
+		if err == nil {
+			return result, nil
+		}
+		failure = err
+		if err.Code != CodeResourceNotFound && err.Code != CodeInvalidParams {
+			break
+		}
+	}
+	if failure == nil {
+		failure = c.unknownResource(uri)
+	}
+	return nil, failure
+}
+
+func (c *call) unknownResource(uri string) *wire.Error {
+	code := CodeResourceNotFound
+	if c.modern() {
+		code = CodeInvalidParams // 2026-07-28 must not emit the older code any more (basic, "Error Codes")
+	}
+	failure := wire.Errorf(code, "unknown resource %s", quoteShort(uri))
+	failure.Data = mustJSON(map[string]string{"uri": uri})
+	return failure
+}
+
+func (c *call) complete(ctx context.Context, snapshot *snapshot) ([][]byte, *wire.Error) {
+	ref, _ := wire.Get(c.message.Params, "ref")
+	found, own, ok := snapshot.completion(ref)
+	if !ok {
+		return nil, wire.Errorf(CodeInvalidParams, "the ref names no known prompt or resource template")
+	}
+	return c.relay(ctx, found, wire.Set(c.message.Params, "ref", own))
+}
+
+func (c *call) stringParam(key string) (string, *wire.Error) {
+	raw, _ := wire.Get(c.message.Params, key)
+	value, ok := wire.String(raw)
+	if !ok {
+		return "", wire.Errorf(CodeInvalidParams, "%s needs a string %q", c.message.Method, key)
+	}
+	return value, nil
+}
+
+// renamed gives the params with the server's own name in them.
+func (c *call) renamed(key, exposed, own string) json.RawMessage {
+	if exposed == own {
+		return c.message.Params
+	}
+	return wire.Set(c.message.Params, key, wire.Quote(own))
+}
+
+// relay passes the request on and its result back.
+func (c *call) relay(ctx context.Context, to target, params json.RawMessage) ([][]byte, *wire.Error) {
+	params, token := stripMeta(params)
+	request := Request{Method: c.message.Method, Params: params, Client: c}
+	if token != nil && c.out.streams {
+		request.Progress = func(params json.RawMessage) { c.progress(token, params) }
+	}
+	result, err := c.invoke(ctx, to.entry, request)
+	if err != nil {
+		return nil, c.failure(ctx, to.entry, err)
+	}
+	if c.modern() {
+		result = modernResult(c.message.Method, result)
+	}
+	return [][]byte{result}, nil
+}
+
+// invoke calls the server; a panic in it fails this one call.
+func (c *call) invoke(ctx context.Context, entry *Entry, request Request) (result json.RawMessage, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.endpoint.l.logger.Error("a call panicked", zap.String("server", entry.Name), zap.String("method", request.Method),
+				zap.String("panic", fmt.Sprint(v)), zap.ByteString("stack", debug.Stack()))
+			err = wire.Errorf(CodeInternalError, "internal error")
+		}
+	}()
+	if entry.Server == nil {
+		return nil, wire.Errorf(CodeServerStarting, "server %s is not ready", quoteShort(entry.Name))
+	}
+	result, err = entry.Server.Call(ctx, request)
+	if err == nil && wire.Kind(result) != '{' {
+		result = json.RawMessage(`{}`)
+	}
+	return result, err
+}
+
+// failure is the error to answer with. A cancelled call is answered too, although the specification would have it
+// silent: over HTTP, a response without an answer makes clients reconnect and wait.
+func (c *call) failure(ctx context.Context, entry *Entry, err error) *wire.Error {
+	if ctx.Err() != nil {
+		return wire.Errorf(CodeCancelled, "cancelled: %s", context.Cause(ctx))
+	}
+	failure := asError(err)
+	if c.modern() && failure.Code == CodeResourceNotFound {
+		failure = &wire.Error{Code: CodeInvalidParams, Message: failure.Message, Data: failure.Data}
+	}
+	c.endpoint.l.logger.Debug("call failed", zap.String("server", entry.Name), zap.String("method", c.message.Method),
+		zap.Int64("code", failure.Code))
+	return failure
+}
+
+// progress passes a progress notification on under the client's own token.
+func (c *call) progress(token, params json.RawMessage) {
+	c.out.push((&wire.Message{
+		Method: "notifications/progress",
+		Params: wire.Set(params, metaProgressToken, token),
+	}).Append(nil))
+}
+
+// stripMeta takes out of `_meta` what concerns only the client and us: the progress token, which it returns, and the
+// fields that 2026-07-28 has on every request.
+func stripMeta(params json.RawMessage) (stripped, token json.RawMessage) {
+	meta, ok := wire.Get(params, "_meta")
+	if !ok || wire.Kind(meta) != '{' {
+		return params, nil
+	}
+	rest := meta
+	if value, ok := wire.Get(meta, metaProgressToken); ok {
+		if k := wire.Kind(value); k == '"' || k == '0' {
+			token = value
+		}
+		rest = wire.Delete(rest, metaProgressToken)
+	}
+	for _, key := range [...]string{metaProtocolVersion, metaClientInfo, metaClientCapabilities, metaLogLevel} {
+		rest = wire.Delete(rest, key)
+	}
+	switch {
+	case len(rest) == len(meta):
+		return params, token
+	case string(rest) == `{}`:
+		return wire.Delete(params, "_meta"), token
+	}
+	return wire.Set(params, "_meta", rest), token
+}
+
+// Name implements Client.
+func (c *call) Name() string { return c.client.name }
+
+// Capabilities implements Client.
+func (c *call) Capabilities() json.RawMessage { return c.client.capabilities }
+
+// Notify implements Client: the notification travels on the response to this very request, if that can be a stream.
+func (c *call) Notify(method string, params json.RawMessage) {
+	if method == "notifications/message" && !c.wantsLog(params) {
+		return
+	}
+	c.out.push((&wire.Message{Method: method, Params: params}).Append(nil))
+}
+
+func (c *call) wantsLog(params json.RawMessage) bool {
+	level := c.level
+	if c.session != nil {
+		c.session.mu.Lock()
+		level = c.session.level
+		c.session.mu.Unlock()
+	}
+	return level.admits(params)
+}
+
+// byteSize says a number of bytes as people do.
+func byteSize(n int64) string {
+	if n >= 1<<20 && n%(1<<20) == 0 {
+		return strconv.FormatInt(n>>20, 10) + " MiB"
+	}
+	return strconv.FormatInt(n, 10) + " bytes"
+}

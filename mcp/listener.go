@@ -1,0 +1,243 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/traposd/traposd/mcp/wire"
+)
+
+// Defaults of Options.
+const (
+	DefaultMaxBodyBytes = 32 << 20
+	DefaultMaxSessions  = 4096
+	DefaultSessionIdle  = time.Hour
+	DefaultHeartbeat    = 25 * time.Second // below the 30 s after which the strictest proxies cut a silent connection
+)
+
+// maxHandling bounds the HTTP requests that are handled at one time, streams included, beside those of the sessions.
+const maxHandling = 8192
+
+// Options configure a Listener. Only Catalogue is required.
+type Options struct {
+	Catalogue *Catalogue
+	Logger    *zap.Logger // nil: none
+
+	// Name and Version are how the service calls itself to clients (serverInfo).
+	Name, Version string
+
+	// Instructions stand before those of the servers.
+	Instructions string
+
+	// Declare names what is declared to clients although the catalogue has nothing of it yet. A client reads the
+	// capabilities once, so what a slow server adds later would never be seen otherwise. Tools are declared always.
+	Declare Declaration
+
+	AllowedHosts, AllowedOrigins []string      // see Guard
+	Token                        func() string // see Guard
+
+	MaxBodyBytes int64         // of one POST; 0: DefaultMaxBodyBytes
+	MaxSessions  int           // open at one time; above it the one idle for longest is ended; 0: DefaultMaxSessions
+	SessionIdle  time.Duration // after which a session without a stream or call is ended; 0: DefaultSessionIdle
+	Heartbeat    time.Duration // between signs of life on a silent stream; 0: DefaultHeartbeat
+}
+
+// Declaration is a set of capabilities.
+type Declaration uint8
+
+// What can be declared ahead.
+const (
+	DeclarePrompts Declaration = 1 << iota
+	DeclareResources
+	DeclareCompletions
+	DeclareLogging
+)
+
+var errClosing = errors.New("the service is stopping")
+
+// Listener serves the Model Context Protocol over HTTP: every published revision on one endpoint, for whatever path it is
+// mounted on. All methods may be called concurrently.
+//
+// It never reads or writes what it relays beyond the names that it routes by. It starts goroutines of its own, which Close
+// waits for.
+type Listener struct {
+	*endpoint // of Options.Catalogue
+
+	options    Options
+	logger     *zap.Logger
+	guard      *Guard
+	serverInfo json.RawMessage
+
+	ctx    context.Context // ends when Close begins
+	cancel context.CancelCauseFunc
+	group  sync.WaitGroup // goroutines and requests in handling
+
+	mu        sync.Mutex
+	closed    bool                       // guarded by mu
+	handling  map[*handling]struct{}     // guarded by mu
+	sessions  map[string]*session        // guarded by mu
+	listens   map[*listen]struct{}       // guarded by mu
+	endpoints map[*Catalogue]*endpoint   // guarded by mu
+	watched   map[watchedResource]uint32 // guarded by mu; how many sessions and streams want it
+}
+
+// endpoint serves one catalogue.
+type endpoint struct {
+	l         *Listener
+	catalogue *Catalogue
+}
+
+// handling is one HTTP request in progress.
+type handling struct{ cancel context.CancelCauseFunc }
+
+// NewListener starts a listener. It must be closed.
+func NewListener(options Options) *Listener {
+	if options.Catalogue == nil {
+		options.Catalogue = NewCatalogue()
+	}
+	if options.Logger == nil {
+		options.Logger = zap.NewNop()
+	}
+	if options.Name == "" {
+		options.Name = "traposd"
+	}
+	orDefault(&options.MaxBodyBytes, DefaultMaxBodyBytes)
+	orDefault(&options.MaxSessions, DefaultMaxSessions)
+	orDefault(&options.SessionIdle, DefaultSessionIdle)
+	orDefault(&options.Heartbeat, DefaultHeartbeat)
+	l := &Listener{
+		options: options,
+		logger:  options.Logger,
+		guard: &Guard{
+			AllowedHosts:   options.AllowedHosts,
+			AllowedOrigins: options.AllowedOrigins,
+			Token:          options.Token,
+		},
+		serverInfo: mustJSON(map[string]string{"name": options.Name, "version": options.Version}),
+		handling:   map[*handling]struct{}{},
+		sessions:   map[string]*session{},
+		listens:    map[*listen]struct{}{},
+		endpoints:  map[*Catalogue]*endpoint{},
+		watched:    map[watchedResource]uint32{},
+	}
+	l.ctx, l.cancel = context.WithCancelCause(context.Background())
+	l.endpoint = l.endpointOf(options.Catalogue)
+	l.group.Go(l.expire)
+	return l
+}
+
+func orDefault[T int | int64 | time.Duration](value *T, otherwise T) {
+	if *value <= 0 {
+		*value = otherwise
+	}
+}
+
+// View returns a handler that serves another catalogue with the same guard, limits and life: one workspace, one server.
+func (l *Listener) View(catalogue *Catalogue) http.Handler { return l.endpointOf(catalogue) }
+
+func (l *Listener) endpointOf(catalogue *Catalogue) *endpoint {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.endpoints[catalogue]
+	if e == nil {
+		e = &endpoint{l: l, catalogue: catalogue}
+		l.endpoints[catalogue] = e
+		if !l.closed {
+			l.group.Go(e.announce)
+		}
+	}
+	return e
+}
+
+// Guard wraps another route of the same server in the same guard (Host, Origin, Sec-Fetch-Site, token).
+func (l *Listener) Guard(next http.Handler) http.Handler { return l.guard.Wrap(next) }
+
+// Close ends all streams, cancels all calls, and waits until every handler and goroutine has ended, or ctx does.
+func (l *Listener) Close(ctx context.Context) error {
+	l.mu.Lock()
+	l.closed = true
+	for h := range l.handling {
+		h.cancel(errClosing)
+	}
+	sessions := l.sessions
+	l.sessions = map[string]*session{}
+	l.mu.Unlock()
+	for _, s := range sessions {
+		s.close()
+	}
+	l.cancel(errClosing)
+
+	ended := make(chan struct{})
+	go func() {
+		l.group.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// enter registers a request. Its answer is an error if the request cannot be taken.
+func (l *Listener) enter(h *handling) *wire.Error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return wire.Errorf(CodeServerDown, "the service is stopping")
+	case len(l.handling) >= maxHandling:
+		return wire.Errorf(CodeBusy, "%d requests and streams are open, which is the limit", maxHandling)
+	}
+	l.handling[h] = struct{}{}
+	l.group.Add(1)
+	return nil
+}
+
+func (l *Listener) leave(h *handling) {
+	l.mu.Lock()
+	delete(l.handling, h)
+	l.mu.Unlock()
+	l.group.Done()
+	h.cancel(nil)
+}
+
+// ServeHTTP guards and answers one request to the endpoint.
+func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l := e.l
+	if !l.guard.admit(w, r) {
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	h := &handling{cancel: cancel}
+	if err := l.enter(h); err != nil {
+		cancel(nil)
+		w.Header().Set("Retry-After", "1")
+		writeError(w, http.StatusServiceUnavailable, nil, err)
+		return
+	}
+	defer l.leave(h)
+	switch r.Method {
+	case http.MethodPost:
+		e.servePOST(ctx, w, r)
+	case http.MethodGet:
+		e.serveGET(ctx, w, r)
+	case http.MethodDelete:
+		e.serveDELETE(w, r)
+	default:
+		notAllowed(w)
+	}
+}
+
+func notAllowed(w http.ResponseWriter) {
+	w.Header().Set("Allow", "GET, POST, DELETE")
+	writeError(w, http.StatusMethodNotAllowed, nil, wire.Errorf(CodeInvalidRequest,
+		"send JSON-RPC with POST; GET and DELETE need the %s of a session", headerSession))
+}

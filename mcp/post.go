@@ -1,0 +1,279 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/traposd/traposd/mcp/wire"
+)
+
+// maxBatch bounds the messages in one array (2025-03-26).
+const maxBatch = 100
+
+var (
+	errCancelledByClient = errors.New("cancelled by the client")
+	errSessionEnded      = errors.New("the session has ended")
+)
+
+// servePOST takes one message, or an array of them, of any revision.
+func (e *endpoint) servePOST(ctx context.Context, w http.ResponseWriter, r *http.Request) {
+	if !isJSON(r.Header.Get("Content-Type")) {
+		writeError(w, http.StatusUnsupportedMediaType, nil, wire.Errorf(CodeRefused, "header Content-Type must be application/json"))
+		return
+	}
+	body, refused := readBody(w, r, e.l.options.MaxBodyBytes)
+	if refused != nil {
+		writeError(w, refused.status, nil, wire.Errorf(refused.code, "%s", refused.message))
+		return
+	}
+	if wire.Kind(body) == '[' {
+		e.serveBatch(ctx, w, r, body)
+		return
+	}
+	message, err := wire.Parse(body)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, message.ID, asError(err))
+		return
+	}
+	revision := revisionOf(r, message)
+	if !isSessionRevision(revision) && revision != "" {
+		e.serveModern(ctx, w, r, message, revision)
+		return
+	}
+	e.serveMessage(ctx, w, r, message)
+}
+
+// bodyRefusal is why a body was not taken.
+type bodyRefusal struct {
+	status  int
+	code    int64
+	message string
+}
+
+func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *bodyRefusal) {
+	tooLarge := &bodyRefusal{http.StatusRequestEntityTooLarge, CodeTooLarge, "the body is larger than " + byteSize(limit) + ", which is the limit"}
+	if r.ContentLength > limit {
+		return nil, tooLarge
+	}
+	reader := http.MaxBytesReader(w, r.Body, limit)
+	var body []byte
+	var err error
+	if r.ContentLength > 0 {
+		body = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(reader, body)
+	} else {
+		body, err = io.ReadAll(reader)
+	}
+	var exceeded *http.MaxBytesError
+	switch {
+	case errors.As(err, &exceeded):
+		return nil, tooLarge
+	case err != nil:
+		return nil, &bodyRefusal{http.StatusBadRequest, CodeParseError, "the body ended early"}
+	}
+	return body, nil
+}
+
+// serveMessage takes one message of a revision with sessions, or without any session.
+func (e *endpoint) serveMessage(ctx context.Context, w http.ResponseWriter, r *http.Request, message *wire.Message) {
+	if message.IsRequest() && message.Method == "initialize" {
+		e.initialize(w, message)
+		return
+	}
+	s, ok := e.sessionOf(w, r)
+	if !ok {
+		return
+	}
+	if !message.IsRequest() {
+		e.accept(s, message)
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	x := newExchange(w, acceptsStream(r), e.l.options.Heartbeat)
+	c := &call{endpoint: e, session: s, message: message, out: x, revision: assumedRevision}
+	if s != nil {
+		c.client, c.revision = s.client, s.revision
+	} else if named := r.Header.Get(headerRevision); named != "" {
+		c.revision = named
+	}
+	result, failure := c.serve(ctx)
+	if failure != nil {
+		x.answer(http.StatusOK, wire.ErrorResponse(message.ID, failure).Append(nil))
+		return
+	}
+	x.answer(http.StatusOK, responseParts(message.ID, result)...)
+}
+
+// sessionOf finds the session that a request names: nil, true if it names none; an unknown one has been answered.
+func (e *endpoint) sessionOf(w http.ResponseWriter, r *http.Request) (*session, bool) {
+	id := r.Header.Get(headerSession)
+	if id == "" {
+		return nil, true
+	}
+	s := e.session(id)
+	if s == nil {
+		writeError(w, http.StatusNotFound, nil, wire.Errorf(CodeUnknownSession, "unknown session: it has expired or the service was restarted; initialize again"))
+		return nil, false
+	}
+	return s, true
+}
+
+// serveBatch takes an array of messages, which only 2025-03-26 and before have.
+func (e *endpoint) serveBatch(ctx context.Context, w http.ResponseWriter, r *http.Request, body []byte) {
+	refuse := func(code int64, format string, args ...any) {
+		writeError(w, http.StatusBadRequest, nil, wire.Errorf(code, format, args...))
+	}
+	if !json.Valid(body) {
+		refuse(CodeParseError, "not valid JSON")
+		return
+	}
+	s, ok := e.sessionOf(w, r)
+	if !ok {
+		return
+	}
+	revision := r.Header.Get(headerRevision)
+	if s != nil {
+		revision = s.revision
+	}
+	if !hasBatches(revision) {
+		refuse(CodeInvalidRequest, "revision %s has no arrays of messages; send them one by one", quoteShort(revision))
+		return
+	}
+	var messages []*wire.Message
+	for element := range wire.Elements(body) {
+		message, err := wire.Parse(element)
+		if err != nil || message.Method == "initialize" || len(messages) == maxBatch {
+			refuse(CodeInvalidRequest, "the array must hold at most %d valid messages, none of them initialize", maxBatch)
+			return
+		}
+		messages = append(messages, message)
+	}
+	if len(messages) == 0 {
+		refuse(CodeInvalidRequest, "the array is empty")
+		return
+	}
+	x := newExchange(w, acceptsStream(r), e.l.options.Heartbeat)
+	if answers := e.serveAll(ctx, s, x, messages); answers != nil {
+		x.answer(http.StatusOK, answers)
+		return
+	}
+	x.abandon()
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// serveAll works on the messages of a batch at the same time and gives the array of answers; nil if none asks for one.
+func (e *endpoint) serveAll(ctx context.Context, s *session, x *exchange, messages []*wire.Message) []byte {
+	answers := make([][]byte, len(messages))
+	var group sync.WaitGroup
+	for i, message := range messages {
+		if !message.IsRequest() {
+			e.accept(s, message)
+			continue
+		}
+		c := &call{endpoint: e, session: s, message: message, out: x, revision: assumedRevision}
+		if s != nil {
+			c.client, c.revision = s.client, s.revision
+		}
+		group.Go(func() {
+			result, failure := c.serve(ctx)
+			if failure != nil {
+				answers[i] = wire.ErrorResponse(message.ID, failure).Append(nil)
+				return
+			}
+			for _, part := range responseParts(message.ID, result) {
+				answers[i] = append(answers[i], part...)
+			}
+		})
+	}
+	group.Wait()
+	var array []byte
+	for _, answer := range answers {
+		if answer == nil {
+			continue
+		}
+		if array == nil {
+			array = append(array, '[')
+		} else {
+			array = append(array, ',')
+		}
+		array = append(array, answer...)
+	}
+	if array == nil {
+		return nil
+	}
+	return append(array, ']')
+}
+
+// accept takes a notification or an answer from a client. Unknown ones are ignored, as JSON-RPC has it.
+func (e *endpoint) accept(s *session, message *wire.Message) {
+	switch {
+	case s == nil:
+	case message.IsResponse():
+		s.answered(message)
+	case message.Method == "notifications/cancelled":
+		if id, ok := wire.Get(message.Params, "requestId"); ok {
+			s.cancelCall(string(id))
+		}
+	}
+}
+
+// responseParts is a response whose result comes in parts.
+func responseParts(id json.RawMessage, result [][]byte) [][]byte {
+	head := append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), `,"result":`...)
+	if len(result) == 1 && len(result[0]) < 16<<10 {
+		return [][]byte{append(append(head, result[0]...), '}')}
+	}
+	parts := append(make([][]byte, 0, len(result)+2), head)
+	return append(append(parts, result...), []byte{'}'})
+}
+
+// revisionOf tells the revision that a message is written in: empty if it names none.
+func revisionOf(r *http.Request, message *wire.Message) string {
+	if message.IsRequest() {
+		if meta, ok := wire.Get(message.Params, "_meta"); ok {
+			if raw, ok := wire.Get(meta, metaProtocolVersion); ok {
+				if revision, ok := wire.String(raw); ok && revision != "" {
+					return revision
+				}
+			}
+		}
+		if message.Method == "initialize" {
+			return "" // its own params negotiate the revision
+		}
+	}
+	return r.Header.Get(headerRevision)
+}
+
+// isJSON reports whether a Content-Type is application/json, parameters aside.
+func isJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
+	media, _, _ := strings.Cut(contentType, ";")
+	return strings.EqualFold(strings.TrimSpace(media), "application/json")
+}
+
+// acceptsStream reports whether the client asks for event streams by name. A client that takes anything (`*/*`) is
+// most often one that reads a single JSON value.
+func acceptsStream(r *http.Request) bool {
+	for _, value := range r.Header["Accept"] {
+		if strings.Contains(value, "text/event-stream") {
+			return true
+		}
+	}
+	return false
+}
+
+// asError gives the JSON-RPC error in err's tree, or an internal one.
+func asError(err error) *wire.Error {
+	var e *wire.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return wire.Errorf(CodeInternalError, "%s", err)
+}
