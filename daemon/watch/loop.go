@@ -147,6 +147,10 @@ func (l *loop) report(due []*file) {
 
 // adopt makes the files those that Set last named.
 func (l *loop) adopt() {
+	select {
+	case <-l.w.kick: // answered by this look
+	default:
+	}
 	wanted := l.w.adopt()
 	for name := range l.files {
 		if _, ok := wanted[name]; !ok {
