@@ -25,9 +25,12 @@ type exchange struct {
 	timer  *time.Timer   // turns a long wait into a stream that shows life
 }
 
-func newExchange(w http.ResponseWriter, streams bool, heartbeat time.Duration) *exchange {
-	x := &exchange{w: w, streams: streams, heartbeat: heartbeat}
-	if streams && heartbeat > 0 {
+func newExchange(w http.ResponseWriter, r *http.Request, heartbeat time.Duration) *exchange {
+	x := &exchange{w: w, streams: acceptsStream(r), heartbeat: heartbeat}
+	switch {
+	case x.streams && !acceptsJSON(r):
+		x.stream()
+	case x.streams:
 		// Clients give up on a response without a byte (Node's fetch after 300 s), however long the call may take.
 		x.mu.Lock()
 		x.timer = time.AfterFunc(heartbeat, func() { x.stream() })

@@ -25,7 +25,9 @@ const patience = 10 * time.Second
 // serverFunc is a Server made of one function.
 type serverFunc func(ctx context.Context, req mcp.Request) (json.RawMessage, error)
 
-func (f serverFunc) Call(ctx context.Context, req mcp.Request) (json.RawMessage, error) { return f(ctx, req) }
+func (f serverFunc) Call(ctx context.Context, req mcp.Request) (json.RawMessage, error) {
+	return f(ctx, req)
+}
 
 // echo answers with the params that it got, as structured content.
 var echo = serverFunc(func(_ context.Context, req mcp.Request) (json.RawMessage, error) {

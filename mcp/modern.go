@@ -44,7 +44,7 @@ func (e *endpoint) serveModern(ctx context.Context, w http.ResponseWriter, r *ht
 		e.serveListen(ctx, w, c)
 		return
 	}
-	c.out = newExchange(w, acceptsStream(r), e.l.options.Heartbeat)
+	c.out = newExchange(w, r, e.l.options.Heartbeat)
 	result, failure := c.serve(ctx)
 	if failure != nil {
 		c.out.answer(modernStatus(failure.Code), wire.ErrorResponse(message.ID, failure).Append(nil))

@@ -94,7 +94,7 @@ func (e *endpoint) serveMessage(ctx context.Context, w http.ResponseWriter, r *h
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	x := newExchange(w, acceptsStream(r), e.l.options.Heartbeat)
+	x := newExchange(w, r, e.l.options.Heartbeat)
 	c := &call{endpoint: e, session: s, message: message, out: x, revision: assumedRevision}
 	if s != nil {
 		c.client, c.revision = s.client, s.revision
@@ -157,7 +157,7 @@ func (e *endpoint) serveBatch(ctx context.Context, w http.ResponseWriter, r *htt
 		refuse(CodeInvalidRequest, "the array is empty")
 		return
 	}
-	x := newExchange(w, acceptsStream(r), e.l.options.Heartbeat)
+	x := newExchange(w, r, e.l.options.Heartbeat)
 	if answers := e.serveAll(ctx, s, x, messages); answers != nil {
 		x.answer(http.StatusOK, answers)
 		return
@@ -267,6 +267,16 @@ func acceptsStream(r *http.Request) bool {
 		}
 	}
 	return false
+}
+
+// acceptsJSON reports whether the client takes a plain JSON answer; one that says nothing does.
+func acceptsJSON(r *http.Request) bool {
+	for _, value := range r.Header["Accept"] {
+		if strings.Contains(value, "json") || strings.Contains(value, "*/*") || strings.Contains(value, "application/*") {
+			return true
+		}
+	}
+	return len(r.Header["Accept"]) == 0
 }
 
 // asError gives the JSON-RPC error in err's tree, or an internal one.
