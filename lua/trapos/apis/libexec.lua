@@ -81,13 +81,22 @@ local function lineOf(message, chunkName)
   end
 end
 
-local function failure(kind, message, traceback)
-  return { ok = false, kind = kind, error = message, traceback = traceback }
+local function failure(kind, message, stack)
+  return { ok = false, kind = kind, error = message, traceback = stack }
+end
+
+-- The call stack of the code, without the frames beneath it that are ours.
+local function traceback(message)
+  if not debug or not debug.traceback then
+    return nil
+  end
+  local text = debug.traceback(message, 3)
+  return (text:gsub("\n[^\n]*libexec%.lua:.*$", ""):gsub("\n[^\n]*xpcall[^\n]*$", ""))
 end
 
 local function onError(value)
   local message = values.errorText(value)
-  return { message = message, traceback = debug and debug.traceback and debug.traceback(message, 2) or nil }
+  return { message = message, traceback = traceback(message) }
 end
 
 local EXIT_WORDS = {

@@ -98,7 +98,8 @@ local function number(v)
   elseif v == math.floor(v) and v > -2 ^ 53 and v < 2 ^ 53 then
     return format("%.0f", v)
   end
-  return format("%.17g", v)
+  local short = format("%.15g", v)
+  return tonumber(short) == v and short or format("%.17g", v)
 end
 
 -- The length when the keys are exactly 1..n, else nil.

@@ -37,7 +37,8 @@ local function numberText(v)
   elseif v == math.huge or v == -math.huge then
     return v > 0 and "math.huge" or "-math.huge"
   end
-  return string.format("%.14g", v)
+  local short = string.format("%.15g", v)
+  return tonumber(short) == v and short or string.format("%.17g", v)
 end
 
 local function scalar(v)

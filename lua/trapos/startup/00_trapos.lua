@@ -6,6 +6,8 @@ local SERVERS = { "/servers/cloud.lua", "/servers/mcp-computer-server.lua" }
 local OWN = "00_trapos.lua"
 -- Seconds until a server that failed is started again; it doubles up to the longest.
 local RESTART_FIRST, RESTART_LONGEST = 1, 60
+-- Shells in a row that fail within a second until it is taken as hopeless.
+local QUICK_LIMIT = 3
 
 local function report(message)
   printError(message)
@@ -86,7 +88,15 @@ local function front()
   for _, path in ipairs(otherStartups()) do
     shell.run(path)
   end
-  shell.run("/rom/programs/shell.lua")
+  -- Ctrl+T at the prompt ends a shell with an error; that is no reason to turn the computer off.
+  local quick = 0
+  while quick < QUICK_LIMIT do
+    local began = os.clock()
+    if shell.run("/rom/programs/shell.lua") then
+      return
+    end
+    quick = os.clock() - began < 1 and quick + 1 or 0
+  end
 end
 
 shell.setPath(shell.path() .. ":/programs")

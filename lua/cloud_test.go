@@ -1,0 +1,224 @@
+package lua
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/traposd/traposd/lua/craftos"
+)
+
+func TestPingAndUnknownType(t *testing.T) {
+	h := newHost(t)
+	_, p := h.connect(craftos.Options{ID: 3})
+	if f := p.call("ping", map[string]any{"n": 1.5, "s": "é", "deep": map[string]any{"list": []int{1, 2}}}); f.OK == nil || !*f.OK ||
+		!sameJSON(t, f.Payload, `{"n":1.5,"s":"é","deep":{"list":[1,2]}}`) {
+		t.Errorf("ping: %s", f.Payload)
+	}
+	f := p.call("make-coffee", map[string]any{})
+	if f.OK == nil || *f.OK || f.Error.Code != "unknown_type" {
+		t.Errorf("an unknown type: %+v", f)
+	}
+	answer := make(chan frame, 1)
+	p.mu.Lock()
+	p.calls[""] = answer
+	p.mu.Unlock()
+	p.write(frame{Type: "ping", T: 1234567890123})
+	if f = p.await(answer); f.Type != "pong" || f.T != 1234567890123 {
+		t.Errorf("pong: %+v", f)
+	}
+}
+
+func sameJSON(t *testing.T, a json.RawMessage, b string) bool {
+	t.Helper()
+	var x, y any
+	if err := json.Unmarshal(a, &x); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(b), &y); err != nil {
+		t.Fatal(err)
+	}
+	ja, _ := json.Marshal(x)
+	jb, _ := json.Marshal(y)
+	return string(ja) == string(jb)
+}
+
+func TestNothingHappensWithoutAnAddress(t *testing.T) {
+	h := newHost(t)
+	m := boot(t, craftos.Options{ID: 1, Files: disk(t, nil), AllowPrivate: true, Settings: map[string]any{"cloud.password": testPassword}})
+	m.awaitScreen(">")
+	m.Type("cloud\n")
+	m.awaitScreen("not set; set it: cloud url")
+	if len(h.hellos) != 0 {
+		t.Error("it connected")
+	}
+	// and it needs no reboot once the address is known
+	m.Type("cloud url " + strings.TrimSuffix(h.url(), "/gateway") + "\n")
+	p := h.next()
+	p.awaitServes("exec-lua")
+}
+
+func TestWrongPasswordIsToldAndMended(t *testing.T) {
+	h := newHost(t)
+	s := h.settings()
+	s["cloud.password"] = "wrong"
+	m := boot(t, craftos.Options{ID: 1, Files: disk(t, nil), AllowPrivate: true, Settings: s})
+	m.awaitScreen("refused: wrong password")
+	m.awaitScreen("cloud password")
+	m.Type("cloud password\n")
+	m.awaitScreen("Password of the gateway:")
+	m.Type(testPassword + "\n")
+	p := h.next()
+	p.awaitServes("exec-lua")
+	m.awaitScreen("connected as 1:")
+	if strings.Contains(m.screen(), testPassword) {
+		t.Error("the password is on the screen")
+	}
+}
+
+func TestForbiddenAddressPrintsTheRule(t *testing.T) {
+	h := newHost(t)
+	m := boot(t, craftos.Options{ID: 1, Files: disk(t, nil), Settings: h.settings()})
+	m.awaitScreen("[[http.rules]]")
+	m.awaitScreen(`host = "127.0.0.0/8"`)
+	m.awaitScreen(`action = "allow"`)
+}
+
+func TestReconnect(t *testing.T) {
+	h := newHost(t)
+	_, p := h.connect(craftos.Options{ID: 1})
+	boot := p.hello.Boot
+	// An answer that becomes ready while there is no connection arrives by the next one, and the code has run once.
+	_, lost := p.start("exec-lua", map[string]any{"sourceBase64": b64("_G.ran = (_G.ran or 0) + 1 os.pullEvent('go') return 'late'")}, time.Minute)
+	until(t, "it runs", func() bool { return p.exec("return _G.ran", time.Minute).Returns[0].Value == 1.0 })
+	_ = p.conn.Close()
+	again := h.next()
+	again.awaitServes("exec-lua")
+	if again.hello.Boot != boot {
+		t.Error("a reconnect changed the boot nonce")
+	}
+	late := make(chan frame, 1)
+	again.mu.Lock()
+	p.mu.Lock()
+	for id, c := range p.calls {
+		if c == lost {
+			again.calls[id] = late
+		}
+	}
+	again.lastID = p.lastID
+	p.mu.Unlock()
+	again.mu.Unlock()
+	if r := again.exec("os.queueEvent('go') return _G.ran", time.Minute); r.Returns[0].Value != 1.0 {
+		t.Errorf("it ran %v times", r.Returns[0].Value)
+	}
+	if r := again.result(again.await(late)); !r.OK || string(r.Returns[0].Bytes) != "late" {
+		t.Errorf("the late answer: %+v", r)
+	}
+}
+
+func TestRequestsOfPrograms(t *testing.T) {
+	h := newHost(t)
+	_, p := h.connect(craftos.Options{ID: 1})
+	p.mu.Lock()
+	p.questers = func(f frame) frame {
+		yes := true
+		if f.Request == "whoami" {
+			return frame{Type: "server_response", ID: f.ID, OK: &yes, Payload: json.RawMessage(`{"traposId":"1:","computerId":1}`)}
+		}
+		return frame{Type: "server_response", ID: f.ID, OK: new(bool), Error: &frameError{Code: "unauthorized", Message: "not allowed"}}
+	}
+	p.mu.Unlock()
+	r := p.exec(`
+		local cloud = require("apis.libcloud")
+		local me = assert(cloud.request("whoami"))
+		local nothing, problem = cloud.request("relay", {to = "2:"})
+		local status = cloud.status()
+		return me.traposId, nothing, problem.code, problem.message, status.state, table.concat(status.serves, " ")`, time.Minute)
+	if !r.OK {
+		t.Fatalf("%s", r.Error)
+	}
+	var got []string
+	for _, v := range r.Returns {
+		got = append(got, v.Type+":"+string(v.Bytes))
+	}
+	want := "string:1: nil: string:unauthorized string:not allowed string:ready string:delete-file edit-file exec-lua list-files move-file read-file write-file"
+	if strings.Join(got, " ") != want {
+		t.Errorf("got %s", strings.Join(got, " "))
+	}
+}
+
+// A program of the player's serves a type of its own beside ours, and takes it back.
+func TestServeFromAProgram(t *testing.T) {
+	h := newHost(t)
+	m, p := h.connect(craftos.Options{ID: 1, Files: disk(t, map[string]string{"double.lua": `
+		local loop = require("/apis/eventloop").create()
+		local cloud = require("/apis/libcloud")
+		local stop
+		stop = cloud.serve("double", function(payload)
+			if not payload.n then return nil, {code = "bad_request", message = "n is missing"} end
+			if payload.n == 0 then error("zero") end
+			if payload.n < 0 then loop.after(0.1, function() stop() loop.stop() end) end
+			sleep(0.05)
+			return {n = payload.n * 2}
+		end, {eventloop = loop})
+		loop.run()
+		print("served enough")`})})
+	m.awaitScreen(">")
+	m.Type("double\n")
+	p.awaitServes("double")
+	if f := p.call("double", map[string]any{"n": 21}); !*f.OK || string(f.Payload) != `{"n":42}` {
+		t.Errorf("%+v %s", f, f.Payload)
+	}
+	if f := p.call("double", map[string]any{}); *f.OK || f.Error.Code != "bad_request" || f.Error.Message != "n is missing" {
+		t.Errorf("%+v", f)
+	}
+	if f := p.call("double", map[string]any{"n": 0}); *f.OK || f.Error.Code != "internal" || !strings.Contains(f.Error.Message, "zero") {
+		t.Errorf("%+v", f)
+	}
+	p.call("double", map[string]any{"n": -1})
+	m.awaitScreen("served enough")
+	if f := p.call("double", map[string]any{"n": 1}); *f.OK || f.Error.Code != "unknown_type" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestControlTAndTheShellLeaveTheServersAlone(t *testing.T) {
+	h := newHost(t)
+	m, p := h.connect(craftos.Options{ID: 1, Files: disk(t, map[string]string{"wait.lua": "print('waiting') sleep(1000)"})})
+	m.awaitScreen(">")
+	m.Type("wait\n")
+	m.awaitScreen("waiting")
+	m.QueueEvent("terminate")
+	m.awaitScreen("Terminated")
+	if r := p.exec("return 1", time.Minute); !r.OK {
+		t.Errorf("after ctrl+t: %+v", r)
+	}
+	m.Type("/servers/cloud\n")
+	m.awaitScreen("it is running already")
+	m.Type("cloud disconnect\n")
+	<-p.gone
+	m.Type("cloud connect\n")
+	p = h.next()
+	p.awaitServes("exec-lua")
+}
+
+func TestOversizedRequestIsRefused(t *testing.T) {
+	h := newHost(t)
+	_, p := h.connect(craftos.Options{ID: 1})
+	f := p.call("write-file", map[string]any{"path": "x", "dataBase64": strings.Repeat("A", 2200000)})
+	if f.OK == nil || *f.OK || f.Error.Code != "too_large" {
+		t.Errorf("%+v", f)
+	}
+	if r := p.exec("return 1", time.Minute); !r.OK {
+		t.Errorf("afterwards: %+v", r)
+	}
+}
+
+func TestLabelsOfAnyBytes(t *testing.T) {
+	h := newHost(t)
+	_, p := h.connect(craftos.Options{ID: 1, Label: "a:b\xe9"})
+	if string(p.hello.LabelB64) != "a:b\xe9" {
+		t.Errorf("label %q %q", p.hello.Label, p.hello.LabelB64)
+	}
+}
