@@ -98,7 +98,7 @@ func (r *Registry) neighbours(network string) neighbours {
 	list := neighbours{Computers: []neighbour{}}
 	for _, c := range r.Computers() {
 		if c.NetworkID == network {
-			list.Computers = append(list.Computers, neighbour{c.TraposID, c.ComputerID, c.Label, c.Serves, c.State})
+			list.Computers = append(list.Computers, neighbour{c.TraposID, c.ComputerID, c.Label, append([]string{}, c.Serves...), c.State})
 		}
 	}
 	return list

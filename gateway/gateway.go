@@ -47,7 +47,7 @@ type Gateway struct {
 	throttle throttle
 	upgrader websocket.Upgrader
 
-	pending    atomic.Int64 // connections without a hello
+	pending    atomic.Int64 // connections without a hello, or that are being refused
 	assembling atomic.Int64 // bytes of chunked frames that are not complete
 	running    sync.WaitGroup
 	done       chan struct{} // closed by Close
@@ -126,7 +126,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.StatusUpgradeRequired)
 		return
 	}
-	if g.pending.Add(1) > int64(g.opts.MaxComputers) {
+	if g.pending.Add(1) > int64(g.opts.MaxComputers+pendingReserve) {
 		g.pending.Add(-1)
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, "too many computers are connecting; try again in a few seconds", http.StatusServiceUnavailable)

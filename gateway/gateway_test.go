@@ -135,6 +135,14 @@ func (p *peer) read() (frame, error) {
 	return f, json.Unmarshal(b, &f)
 }
 
+func decode(b []byte) frame {
+	var f frame
+	if json.Unmarshal(b, &f) != nil {
+		return nil
+	}
+	return f
+}
+
 func (p *peer) next() frame {
 	p.t.Helper()
 	f, err := p.read()

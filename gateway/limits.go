@@ -56,6 +56,9 @@ const (
 	maxComputerID  = 1<<53 - 1
 	maxSuperseded  = 4 // boots that are remembered per computer, see Registry.attach
 
+	// A gateway may see all its computers connect at the same time, and some that it refuses.
+	pendingReserve = 256
+
 	closeGrace      = time.Second // from our close frame to the end of the connection
 	closeDrainBytes = 4 << 20     // what is read and thrown away meanwhile, so that no reset overtakes the close frame
 	maxCloseReason  = 123         // bytes, RFC 6455 section 5.5

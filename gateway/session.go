@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -88,7 +88,7 @@ func (s *session) greet() (*identity, *Error) {
 		switch {
 		case errors.As(err, &e):
 			return nil, e
-		case errors.Is(err, os.ErrDeadlineExceeded):
+		case isTimeout(err):
 			return nil, newError(CodeTimeout, "no hello within ", s.g.opts.HelloTimeout.String())
 		}
 		return nil, &Error{Code: CodeDisconnected, Message: "the connection ended before its hello", cause: err}
@@ -282,14 +282,17 @@ func isLost(err error) bool {
 
 // plainReason describes a read error without the addresses that net errors carry.
 func plainReason(err error) string {
-	var closed *websocket.CloseError
-	var op *net.OpError
-	switch {
-	case errors.As(err, &closed):
-		return cleanText(closed.Error(), maxErrorText)
-	case errors.As(err, &op):
-		return op.Op + ": " + op.Err.Error()
-	default:
-		return err.Error()
+	text := cleanText(err.Error(), maxErrorText)
+	if _, rest, ok := strings.Cut(text, "->"); ok {
+		if _, reason, ok := strings.Cut(rest, ": "); ok {
+			return reason
+		}
 	}
+	return text
+}
+
+// isTimeout reports whether a read met its deadline. The WebSocket library hides the error itself.
+func isTimeout(err error) bool {
+	var n net.Error
+	return errors.As(err, &n) && n.Timeout()
 }
