@@ -56,6 +56,7 @@ type bed struct {
 	catalogue *mcp.Catalogue
 	url       string
 	client    *http.Client
+	web       *httptest.Server
 }
 
 func newBed(tb testing.TB, options mcp.Options, entries ...mcp.Entry) *bed {
@@ -76,7 +77,7 @@ func newBed(tb testing.TB, options mcp.Options, entries ...mcp.Entry) *bed {
 		web.CloseClientConnections()
 		web.Close()
 	})
-	return &bed{Listener: l, catalogue: options.Catalogue, url: web.URL + "/mcp", client: web.Client()}
+	return &bed{Listener: l, catalogue: options.Catalogue, url: web.URL + "/mcp", client: web.Client(), web: web}
 }
 
 // answer is what came back over HTTP.
