@@ -1,0 +1,160 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// lookupError means that a command was not found. Its text names the folders that were searched unless the entry chose
+// them, and never the command.
+type lookupError struct{ text string }
+
+func (e *lookupError) Error() string { return e.text }
+
+// find looks for a command as a shell does: a name in the folders, a path as it is. own says that the folders are the
+// entry's own and not to be shown.
+func find(named string, folders []string, own bool) (string, error) {
+	if strings.ContainsRune(named, filepath.Separator) || strings.ContainsRune(named, '/') {
+		if path, ok := executable(named); ok {
+			return path, nil
+		}
+		return "", lookupFailure("its command is a path at which there is nothing that can be executed")
+	}
+	for _, folder := range folders {
+		if !filepath.IsAbs(folder) {
+			continue // an empty or relative one would mean wherever the service was started
+		}
+		if path, ok := executable(filepath.Join(folder, named)); ok {
+			return path, nil
+		}
+	}
+	if own {
+		return "", lookupFailure("its command was not found in the PATH that its entry sets")
+	}
+	return "", lookupFailure(fmt.Sprintf("its command was not found in %s: install it, write its full path, or set PATH in the entry's env",
+		strings.Join(folders, string(filepath.ListSeparator))))
+}
+
+func lookupFailure(text string) error {
+	return failf(&lookupError{text}, "%s", text)
+}
+
+// searchFolders are those of PATH, then those that a login shell would add, then the usual folders of tools that a
+// service's PATH does not name.
+func (h *host) searchFolders(env, folders []string) []string {
+	home := valueOf(env, homeVariable)
+	all := slices.Concat(folders, h.login.folders(env), toolFolders(home))
+	var out []string
+	for _, folder := range all {
+		if filepath.IsAbs(folder) && !slices.Contains(out, folder) && (slices.Contains(folders, folder) || isFolder(folder)) {
+			out = append(out, folder)
+		}
+	}
+	return out
+}
+
+// withFolderOf adds the folder of a command, where its helpers often are: npx needs the node beside it.
+func withFolderOf(path string, folders []string) []string {
+	folder := filepath.Dir(path)
+	if slices.Contains(folders, folder) {
+		return folders
+	}
+	return append(slices.Clone(folders), folder)
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// newest returns the folders that match a pattern, the one with the highest version first.
+func newest(pattern string) []string {
+	found, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil
+	}
+	slices.SortFunc(found, func(a, b string) int { return compareVersions(b, a) })
+	return found[:min(1, len(found))]
+}
+
+// compareVersions compares texts with the numbers in them taken as numbers, so that v9 comes before v10.
+func compareVersions(a, b string) int {
+	for a != "" && b != "" {
+		na, ra := leadingNumber(a)
+		nb, rb := leadingNumber(b)
+		if na != "" && nb != "" {
+			if len(na) != len(nb) {
+				return len(na) - len(nb)
+			}
+			if c := strings.Compare(na, nb); c != 0 {
+				return c
+			}
+			a, b = ra, rb
+			continue
+		}
+		if a[0] != b[0] {
+			return int(a[0]) - int(b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return len(a) - len(b)
+}
+
+// leadingNumber splits the digits off that text begins with, without leading zeros.
+func leadingNumber(text string) (number, rest string) {
+	rest = strings.TrimLeft(text, "0123456789")
+	number = text[:len(text)-len(rest)]
+	if trimmed := strings.TrimLeft(number, "0"); trimmed != "" || number == "" {
+		return trimmed, rest
+	}
+	return "0", rest
+}
+
+// loginLimit is how long the login shell may take to say its PATH.
+const loginLimit = 3 * time.Second
+
+// loginMark surrounds the PATH in what the shell prints, since profiles print as well.
+const loginMark = "__trapos_path__"
+
+// loginPath is the PATH of the user's login shell, asked for once. Safe for concurrent use.
+type loginPath struct {
+	once  sync.Once
+	value []string
+}
+
+func (l *loginPath) folders(env []string) []string {
+	l.once.Do(func() { l.value = askLoginShell(env) })
+	return l.value
+}
+
+// askLoginShell runs the user's login shell for its PATH; nil if that fails or takes too long.
+func askLoginShell(env []string) []string {
+	path, args := loginShell(env)
+	if path == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), loginLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env = env
+	cmd.Dir = string(filepath.Separator)
+	cmd.WaitDelay = 100 * time.Millisecond // a profile may leave something behind that keeps the pipe
+	isolate(cmd)
+	out, err := cmd.Output()
+	if err != nil && len(out) == 0 {
+		return nil
+	}
+	_, rest, found := strings.Cut(string(out), loginMark)
+	text, _, closed := strings.Cut(rest, loginMark)
+	if !found || !closed {
+		return nil
+	}
+	return filepath.SplitList(text)
+}

@@ -1,0 +1,288 @@
+package upstream
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// maxOfferedFailures is how many starts in a row may fail before what a server offered is withdrawn. Until then calls to
+// it wait for the next start: most servers that crash are back at the first attempt, and a list of tools that comes and
+// goes costs every client more than an error does.
+const maxOfferedFailures = 3
+
+// Pauses that are not of the usual back-off.
+const (
+	loginPause  = 60 * time.Second // a server that refuses our credentials
+	lookupPause = 5 * time.Second  // between two looks for a command that was not found; nothing is started for them
+)
+
+// life is the state machine of one worker; only the worker's goroutine touches it.
+//
+//	off → starting → ready → backing-off → starting …
+//
+// A changed configuration starts the next instance beside the live one. The live one serves until the next is ready, and
+// goes on serving if it never is.
+type life struct {
+	w     *worker
+	live  *instance
+	next  *instance
+	begun int  // generation that was begun last
+	due   bool // the next instance is to be started now
+
+	timer    *time.Timer // until due; nil: none
+	pause    backoff
+	failures int // starts in a row that failed
+	started  time.Time
+	readyAt  time.Time
+
+	retiring atomic.Int32
+	retired  chan struct{} // one slot: an old instance is gone
+	leaving  sync.WaitGroup
+}
+
+// step makes what is wanted so, as far as it can be now, and waits for the next event. It returns false when the server
+// was removed or everything stops.
+func (l *life) step() bool {
+	want := l.w.wanted()
+	if want.removed || l.w.ctx.Err() != nil {
+		return false
+	}
+	if want.generation != l.begun {
+		l.renew(want)
+	} else if want.kicked && l.live == nil && time.Since(l.started) > l.w.owner.options.Times.BackoffMin {
+		l.due = true
+	}
+	if l.due && l.next == nil && int(l.retiring.Load()) < maxRetiring {
+		l.start(want)
+	}
+	l.wait()
+	return true
+}
+
+// renew begins with a new configuration, or anew with the same one.
+func (l *life) renew(want wanted) {
+	l.begun = want.generation
+	l.pause.reset()
+	l.failures = 0
+	if l.next != nil {
+		l.retire(l.next)
+		l.next = nil
+	}
+	l.due = !want.server.Disabled
+	l.stopTimer()
+	if want.server.Disabled {
+		if l.live != nil {
+			l.retire(l.live)
+			l.live = nil
+		}
+		l.w.log.Info("server off")
+		l.w.enter(StateOff, "", func(w *worker) { w.live, w.offer = nil, nil })
+	}
+}
+
+func (l *life) start(want wanted) {
+	l.due = false
+	l.stopTimer()
+	l.started = time.Now()
+	l.next = startInstance(l.w.ctx, want.server, &l.w.owner.options, l.w.owner.host, l.w.log)
+	if l.live == nil {
+		l.w.log.Debug("server starting", zap.Stringer("transport", want.server.Transport))
+		failure := l.w.report().Err
+		l.w.enter(StateStarting, failure, nil)
+	}
+}
+
+func (l *life) wait() {
+	var (
+		timer                               <-chan time.Time
+		nextReady, nextDone, liveDone, news <-chan struct{}
+	)
+	if l.timer != nil {
+		timer = l.timer.C
+	}
+	if l.next != nil {
+		nextReady, nextDone = l.next.ready, l.next.done
+	}
+	if l.live != nil {
+		liveDone, news = l.live.done, l.live.news
+	}
+	select {
+	case <-l.w.wake:
+	case <-l.w.ctx.Done():
+	case <-l.retired:
+	case <-timer:
+		l.timer = nil
+		l.due = true
+	case <-nextReady:
+		l.promote()
+	case <-nextDone:
+		l.failed()
+	case <-liveDone:
+		l.died()
+	case <-news:
+		l.told()
+	}
+}
+
+// promote puts the instance that came up in the place of the live one, whose calls finish.
+func (l *life) promote() {
+	old := l.live
+	l.live, l.next = l.next, nil
+	l.readyAt, l.failures = time.Now(), 0
+	o := l.live.offered()
+	tools := len(o.lists[kindTools])
+	l.w.log.Info("server ready", zap.Int("tools", tools), zap.String("revision", l.live.session.agreed().revision),
+		zap.Duration("took", l.readyAt.Sub(l.started).Round(time.Millisecond)))
+	if previous := l.w.lastOffer(); previous != nil && old == nil {
+		if names := previous.changedTools(o); len(names) > 0 {
+			l.w.log.Warn("the server defines some tools otherwise than before its restart", zap.Strings("tools", firstOf(names, 20)))
+		}
+	}
+	live := l.live
+	l.w.enter(StateReady, "", func(w *worker) { w.live, w.offer = live, o })
+	if old != nil {
+		l.retire(old)
+	}
+}
+
+// failed handles an instance that did not come up.
+func (l *life) failed() {
+	err := l.next.err
+	l.next = nil
+	l.failures++
+	text := describeStart(err)
+	after := l.schedule(err)
+	if l.live != nil {
+		l.w.log.Warn("the changed server does not come up; the one before goes on serving", zap.String("err", text), zap.Duration("retry_after", after))
+		l.w.enter(StateDegraded, "its new configuration does not come up: "+text, nil)
+		return
+	}
+	l.down(err, text, after)
+}
+
+// died handles the end of the live instance.
+func (l *life) died() {
+	err := l.live.err
+	l.live = nil
+	if time.Since(l.readyAt) >= l.w.owner.options.Times.Healthy {
+		l.pause.reset()
+	}
+	text := describeStart(err)
+	if l.next != nil { // the one that is starting already replaces it
+		l.w.log.Warn("server ended", zap.String("err", text))
+		l.w.enter(StateStarting, text, func(w *worker) { w.live = nil; w.status.Restarts++ })
+		return
+	}
+	l.down(err, text, l.schedule(err))
+}
+
+func (l *life) down(err error, text string, after time.Duration) {
+	state := StateBackingOff
+	if errors.Is(err, errUnauthorized) {
+		state = StateNeedsLogin
+	}
+	var lookup *lookupError
+	if errors.As(err, &lookup) && l.w.report().Err == text {
+		return // still not there; said already
+	}
+	l.w.log.Warn("server down", zap.String("state", string(state)), zap.String("err", text), zap.Duration("retry_after", after.Round(time.Millisecond)))
+	withdraw := l.failures >= maxOfferedFailures
+	l.w.enter(state, text, func(w *worker) {
+		w.live = nil
+		w.status.Restarts++
+		if withdraw {
+			w.offer = nil
+		}
+	})
+}
+
+// schedule sets the timer for the next start.
+func (l *life) schedule(err error) time.Duration {
+	after := l.pause.next()
+	var (
+		throttle throttled
+		lookup   *lookupError
+	)
+	switch {
+	case errors.As(err, &throttle):
+		after = max(after, throttle.after)
+	case errors.Is(err, errUnauthorized):
+		after = max(after, loginPause)
+	case errors.As(err, &lookup):
+		after = lookupPause
+	}
+	l.stopTimer()
+	l.timer = time.NewTimer(after)
+	return after
+}
+
+func (l *life) stopTimer() {
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
+	}
+}
+
+// told handles a change in what the live instance offers.
+func (l *life) told() {
+	l.live.mu.Lock()
+	o, trouble := l.live.offer, l.live.trouble
+	l.live.mu.Unlock()
+	status := l.w.report()
+	state, failure := status.State, status.Err
+	switch {
+	case trouble != "" && state == StateReady:
+		l.w.log.Warn("a list of the server cannot be read; the one before stays", zap.String("err", trouble))
+		state, failure = StateDegraded, trouble
+	case trouble == "" && state == StateDegraded && l.timer == nil && l.next == nil:
+		l.w.log.Info("server ready")
+		state, failure = StateReady, ""
+	}
+	l.w.enter(state, failure, func(w *worker) { w.offer = o })
+}
+
+// retire drains and stops an instance in the background.
+func (l *life) retire(i *instance) {
+	l.retiring.Add(1)
+	l.leaving.Go(func() {
+		i.retire()
+		l.retiring.Add(-1)
+		select {
+		case l.retired <- struct{}{}:
+		default:
+		}
+	})
+}
+
+// finish drains and stops what there is. When everything stops, the instances' contexts have ended and nothing drains.
+func (l *life) finish() {
+	l.stopTimer()
+	l.w.log.Info("server stopping")
+	l.w.enter(StateStopping, "", func(w *worker) { w.offer = nil })
+	for _, i := range []*instance{l.live, l.next} {
+		if i != nil {
+			l.retire(i)
+		}
+	}
+	l.leaving.Wait()
+}
+
+// describeStart says why an instance ended, for status and log.
+func describeStart(err error) string {
+	var why *failure
+	if errors.As(err, &why) {
+		return why.text
+	}
+	return describe(err)
+}
+
+// lastOffer is what was offered before; nil if nothing.
+func (w *worker) lastOffer() *offer {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.offer
+}

@@ -1,0 +1,213 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+
+	"go.uber.org/zap"
+
+	"github.com/traposd/traposd/mcp"
+	"github.com/traposd/traposd/mcp/wire"
+)
+
+func formatID(id int64) json.RawMessage { return strconv.AppendInt(nil, id, 10) }
+
+// parseID reads an id of ours; some servers give numbers back as strings.
+func parseID(raw json.RawMessage) (int64, bool) {
+	text := string(raw)
+	if s, ok := wire.String(raw); ok {
+		text = s
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	return id, err == nil
+}
+
+// receive handles one message of the server. of is the call on whose own stream it came, nil if the stream is shared. It
+// does not block: the link's reader calls it.
+func (s *session) receive(m *wire.Message, of *call) {
+	switch {
+	case m.IsResponse():
+		s.answered(m, of)
+	case m.IsRequest():
+		s.asked(m, of)
+	default:
+		s.noted(m, of)
+	}
+}
+
+func (s *session) answered(m *wire.Message, of *call) {
+	id, ok := parseID(m.ID)
+	if !ok && of != nil && m.ID == nil && m.Error != nil {
+		id, ok = of.id, true // an error without an id on the call's own stream can only be its own
+	}
+	if !ok {
+		s.log.Debug("an answer without a usable id was dropped")
+		return
+	}
+	c := s.take(id)
+	if c == nil {
+		return // too late, or never asked
+	}
+	if m.Error != nil {
+		c.done <- outcome{err: m.Error}
+		return
+	}
+	c.done <- outcome{result: m.Result}
+}
+
+// noted handles a notification.
+func (s *session) noted(m *wire.Message, of *call) {
+	switch m.Method {
+	case "notifications/progress":
+		s.progressed(m.Params)
+	case "notifications/cancelled":
+		if id, ok := wire.Get(m.Params, "requestId"); ok {
+			s.mu.Lock()
+			cancel := s.inbound[string(id)]
+			s.mu.Unlock()
+			if cancel != nil {
+				cancel()
+			}
+		}
+	case "notifications/tools/list_changed":
+		s.touch(kindTools)
+	case "notifications/prompts/list_changed":
+		s.touch(kindPrompts)
+	case "notifications/resources/list_changed":
+		s.touch(kindResources, kindTemplates)
+	case "notifications/subscriptions/acknowledged":
+	case "notifications/message":
+		if c := s.owner(of); c != nil && c.client != nil {
+			c.client.Notify(m.Method, m.Params)
+			return
+		}
+		s.notified(m.Method, withoutSubscription(m.Params))
+	default:
+		if of != nil && of.client != nil && m.Method != "notifications/resources/updated" {
+			of.client.Notify(m.Method, m.Params)
+			return
+		}
+		s.notified(m.Method, withoutSubscription(m.Params))
+	}
+}
+
+func (s *session) touch(which ...kind) {
+	for _, k := range which {
+		select {
+		case s.changed[k] <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (s *session) progressed(params json.RawMessage) {
+	token, ok := wire.Get(params, "progressToken")
+	if !ok {
+		return
+	}
+	id, ok := parseID(token)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	c := s.calls[id]
+	s.mu.Unlock()
+	if c != nil && c.progress != nil {
+		c.deliver(params)
+	}
+}
+
+// owner tells which call a message of the server belongs to: that on whose stream it came, or the only one in flight.
+// The protocol does not say more; with several in flight on one stream, nobody can know.
+func (s *session) owner(of *call) *call {
+	if of != nil {
+		return of
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var only *call
+	for _, c := range s.calls {
+		switch {
+		case c.client == nil: // our own: lists, pings, subscriptions
+		case only != nil:
+			return nil
+		default:
+			only = c
+		}
+	}
+	return only
+}
+
+// asked answers a request of the server in the background.
+func (s *session) asked(m *wire.Message, of *call) {
+	select {
+	case s.slots <- struct{}{}:
+	default:
+		s.log.Warn("the server asks too much at once; a request of it was dropped", zap.Int("limit", maxServerRequests))
+		return
+	}
+	owner := s.owner(of)
+	s.later(func() {
+		defer func() { <-s.slots }()
+		s.tell(s.answer(m, owner))
+	})
+}
+
+// answer finds the answer to a request of the server. Only the client behind a call can be asked.
+func (s *session) answer(m *wire.Message, owner *call) *wire.Message {
+	switch m.Method {
+	case "ping":
+		return wire.Response(m.ID, json.RawMessage(`{}`))
+	case "roots/list", "sampling/createMessage", "elicitation/create":
+	default:
+		return wire.ErrorResponse(m.ID, wire.Errorf(wire.CodeMethodNotFound, "method %q is not known here", m.Method))
+	}
+	if owner == nil || owner.client == nil {
+		return wire.ErrorResponse(m.ID, wire.Errorf(wire.CodeInternalError, "%s cannot be passed on: it belongs to no single call in flight", m.Method))
+	}
+	ctx, cancel := context.WithCancel(s.ended)
+	defer cancel()
+	s.mu.Lock()
+	over := owner.over
+	if !over {
+		owner.asked = append(owner.asked, cancel)
+		s.inbound[string(m.ID)] = cancel
+	}
+	s.mu.Unlock()
+	if over {
+		return wire.ErrorResponse(m.ID, wire.Errorf(mcp.CodeCancelled, "the call that this belonged to is over"))
+	}
+	defer func() {
+		s.mu.Lock()
+		delete(s.inbound, string(m.ID))
+		s.mu.Unlock()
+	}()
+	result, err := owner.client.Request(ctx, m.Method, m.Params)
+	if err == nil {
+		return wire.Response(m.ID, result)
+	}
+	var own *wire.Error
+	if errors.As(err, &own) {
+		return wire.ErrorResponse(m.ID, own)
+	}
+	return wire.ErrorResponse(m.ID, wire.Errorf(wire.CodeInternalError, "the client did not answer %s", m.Method))
+}
+
+// metaSubscription is the member of _meta that ties a notification to its subscriptions/listen (2026-07-28).
+const metaSubscription = "io.modelcontextprotocol/subscriptionId"
+
+func withoutSubscription(params json.RawMessage) json.RawMessage {
+	meta, ok := wire.Get(params, "_meta")
+	if !ok {
+		return params
+	}
+	if _, ok := wire.Get(meta, metaSubscription); !ok {
+		return params
+	}
+	if meta = wire.Delete(meta, metaSubscription); wire.Kind(meta) == '{' && len(meta) == 2 {
+		return wire.Delete(params, "_meta")
+	}
+	return wire.Set(params, "_meta", meta)
+}
