@@ -1,0 +1,3 @@
+-- clear
+term.clear()
+term.setCursorPos(1, 1)

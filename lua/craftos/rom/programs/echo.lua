@@ -1,0 +1,2 @@
+-- echo <text>
+print(table.concat({ ... }, " "))

@@ -1,0 +1,2 @@
+-- programs [all]
+textutils.pagedTabulate(shell.programs((...) == "all"))
