@@ -2,18 +2,14 @@ package daemon
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
-
-	"github.com/traposd/traposd/mcpconfig"
 )
 
 // DemoOptions describe a run of the demo.

@@ -16,7 +16,7 @@ import (
 type reloader struct {
 	load  func(lastGood *mcpconfig.Set) (mcpconfig.Set, mcpconfig.Problems)
 	apply func(mcpconfig.Set) // makes the set run; returns before it does
-	watch func(paths []string)
+	watch func(paths []string) (added []string)
 	log   *zap.Logger
 
 	wake   chan struct{}      // one slot: something changed
@@ -84,15 +84,25 @@ func (r *reloader) current() loaded {
 }
 
 // first reads the files before run is started. What is broken at the first start is off: there is no last good.
-func (r *reloader) first() {
-	set, problems := r.load(nil)
-	r.settle(loaded{}, loaded{set, problems})
-}
+func (r *reloader) first() { r.settle(loaded{}, r.read(nil)) }
 
 func (r *reloader) reloadNow() {
 	before := r.current()
-	set, problems := r.load(&before.set)
-	r.settle(before, loaded{set, problems})
+	r.settle(before, r.read(&before.set))
+}
+
+// maxRereads bounds how often newly found files lead to others (an envFile that was named just now).
+const maxRereads = 4
+
+// read reads all files, and again if that showed some that were not watched yet: an edit between the reading of a file and
+// the first look of its watcher would never be seen.
+func (r *reloader) read(lastGood *mcpconfig.Set) loaded {
+	for reads := 1; ; reads++ {
+		set, problems := r.load(lastGood)
+		if len(r.watch(set.WatchPaths())) == 0 || reads == maxRereads {
+			return loaded{set, problems}
+		}
+	}
 }
 
 // settle keeps the outcome, says what is new of it, and applies it if the set differs.
@@ -101,7 +111,6 @@ func (r *reloader) settle(before, now loaded) {
 	r.loaded = now
 	r.mu.Unlock()
 	r.report(before.problems, now.problems)
-	r.watch(now.set.WatchPaths())
 	diff := now.set.Diff(before.set)
 	if diff.Empty() {
 		return

@@ -33,7 +33,7 @@ func newReloadBed(t *testing.T) *reloadBed {
 		return mcpconfig.Load(mcpconfig.Options{Workspaces: []string{root}, HomeDir: root, LastGood: lastGood})
 	}
 	b.apply = func(set mcpconfig.Set) { b.applied = append(b.applied, names(set.Servers())) }
-	b.watch = func(paths []string) { b.watched = paths }
+	b.watch = func(paths []string) []string { b.watched = paths; return nil }
 	return b
 }
 
@@ -149,5 +149,24 @@ func TestReloadIsRefusedWhileStopping(t *testing.T) {
 	close(b.ended)
 	if err := b.reload(t.Context()); !errors.Is(err, errStopping) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A file that a first reading shows (an envFile) is read again once it is watched: an edit in between must not be lost.
+func TestReloadReadsAgainWhatIsNewlyWatched(t *testing.T) {
+	b := newReloadBed(t)
+	b.write(t, `{"mcpServers":{"a":{"command":"x"}}}`)
+	first := true
+	b.watch = func([]string) []string {
+		if !first {
+			return nil
+		}
+		first = false
+		b.write(t, `{"mcpServers":{"a":{"command":"x"},"b":{"command":"y"}}}`)
+		return []string{b.path}
+	}
+	b.first()
+	if b.last() != "a b" || len(b.applied) != 1 {
+		t.Errorf("applied %q", b.applied)
 	}
 }

@@ -124,8 +124,8 @@ func serverReport(s mcpconfig.Server, running upstream.Status) ServerReport {
 
 func runningReport(s upstream.Status) ServerReport {
 	r := ServerReport{
-		Name: s.Name, Scope: s.Scope, Source: SourceReport{Path: s.Source.Path, Line: s.Source.Line},
-		Transport: s.Transport, State: string(s.State), PID: s.PID, Tools: s.Tools, Restarts: s.Restarts, Error: s.Err,
+		Name: s.Name, Scope: s.Scope.String(), Source: SourceReport{Path: s.Source.Path, Line: s.Source.Line},
+		Transport: s.Transport.String(), State: string(s.State), PID: s.PID, Tools: s.Tools, Restarts: s.Restarts, Error: s.Err,
 		Shadows: []SourceReport{},
 	}
 	if !s.Since.IsZero() {

@@ -2,16 +2,18 @@ package daemon
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/traposd/traposd/mcp/wire"
-	"github.com/traposd/traposd/mcpconfig"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/traposd/traposd/mcp/wire"
+	"github.com/traposd/traposd/mcpconfig"
 )
 
 // tour is one run of the demo.

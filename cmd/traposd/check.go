@@ -2,10 +2,13 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/traposd/traposd/daemon"
+	"github.com/traposd/traposd/mcpconfig"
 )
 
 func newCheckCommand() *cobra.Command {
@@ -27,7 +30,7 @@ func newCheckCommand() *cobra.Command {
 			if err := showCheck(cmd.OutOrStdout(), report, asJSON); err != nil {
 				return err
 			}
-			if report.Failed(strict) {
+			if !report.OK(strict) {
 				return &toldError{cause: errors.New("problems were found")}
 			}
 			return nil
@@ -38,4 +41,24 @@ func newCheckCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&strict, "strict", false, "count warnings as errors")
 	jsonFlag(cmd, &asJSON)
 	return cmd
+}
+
+func showCheck(w io.Writer, report mcpconfig.Report, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, report)
+	}
+	for _, p := range report.Problems {
+		if _, err := fmt.Fprintln(w, printable(p.String())); err != nil {
+			return err
+		}
+	}
+	if len(report.Sources) == 0 && len(report.Problems) == 0 {
+		_, err := fmt.Fprintln(w, "no configuration file was found")
+		return err
+	}
+	if len(report.Problems) == 0 {
+		_, err := fmt.Fprintf(w, "%d servers in %d files, no problem\n", len(report.Servers), len(report.Sources))
+		return err
+	}
+	return nil
 }

@@ -12,7 +12,7 @@ import (
 // Waiting times of a Watcher that its Options leave at zero.
 const (
 	// DefaultDebounce is how long a file must be quiet. The events of one save, in every style tried (in place, rename, unlink and create, git),
-	// are less than 10 ms apart, and 50 ms is not felt.
+	// were at most 5 ms apart, and 50 ms is not felt.
 	DefaultDebounce = 50 * time.Millisecond
 
 	// DefaultSettle is how long content that looks half-written is given to be finished. Writers that pause do so for up to 300 ms;
