@@ -23,7 +23,7 @@ func (d Diff) String() string {
 // Diff compares the servers to run of s, the new Set, with those of old, by ID.
 func (s Set) Diff(old Set) Diff {
 	var d Diff
-	before, after := byID(old.Servers()), byID(s.Servers())
+	before, after := old.byID(), s.byID()
 	for len(before) > 0 || len(after) > 0 {
 		order := 0
 		switch {
@@ -36,13 +36,13 @@ func (s Set) Diff(old Set) Diff {
 		}
 		switch {
 		case order < 0:
-			d.Removed = append(d.Removed, before[0].server)
+			d.Removed = append(d.Removed, *before[0].server)
 		case order > 0:
-			d.Added = append(d.Added, after[0].server)
-		case before[0].server.Equal(after[0].server):
-			d.Unchanged = append(d.Unchanged, after[0].server)
+			d.Added = append(d.Added, *after[0].server)
+		case before[0].server.Equal(*after[0].server):
+			d.Unchanged = append(d.Unchanged, *after[0].server)
 		default:
-			d.Changed = append(d.Changed, after[0].server)
+			d.Changed = append(d.Changed, *after[0].server)
 		}
 		if order <= 0 {
 			before = before[1:]
@@ -56,13 +56,16 @@ func (s Set) Diff(old Set) Diff {
 
 type identified struct {
 	id     string
-	server Server
+	server *Server
 }
 
-func byID(servers []Server) []identified {
-	list := make([]identified, len(servers))
-	for i, server := range servers {
-		list[i] = identified{server.ID(), server}
+// byID returns the servers to run, sorted by ID.
+func (s Set) byID() []identified {
+	var list []identified
+	for server := range s.each() {
+		if server.Runnable() {
+			list = append(list, identified{server.ID(), server})
+		}
 	}
 	slices.SortFunc(list, func(a, b identified) int { return cmp.Compare(a.id, b.id) })
 	return list

@@ -3,6 +3,7 @@ package mcpconfig
 import (
 	"bytes"
 	"iter"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -13,6 +14,7 @@ import (
 type document struct {
 	data  []byte
 	lines lineIndex
+	long  map[int]int // see scanner
 }
 
 // value is a range of a document's bytes: one JSON value, no space around it.
@@ -34,12 +36,14 @@ func parse(raw []byte) (*document, value, *syntaxError) {
 	if err := s.space(); err == nil && s.pos == len(doc.data) {
 		return doc, value{}, &syntaxError{s.pos, `the file is empty: write {"mcpServers": {}} for no servers`}
 	}
+	start := s.pos
 	s.pos = 0
-	if err := s.text(); err != nil {
+	end, err := s.text()
+	if err != nil {
 		return doc, value{}, err
 	}
-	start := doc.skipSpace(0)
-	return doc, value{start, doc.skipValue(start)}, nil
+	doc.long = s.long
+	return doc, value{start, end}, nil
 }
 
 // checkEncoding refuses what is not UTF-8, and NUL.
@@ -98,6 +102,7 @@ func (d *document) decode(v value) (content string, whole bool) {
 	}
 	whole = true
 	var b strings.Builder
+	b.Grow(len(inner))
 	for ; i >= 0; i = bytes.IndexByte(inner, '\\') {
 		b.Write(inner[:i])
 		inner = inner[i+1:]
@@ -189,17 +194,6 @@ func (d *document) next(i int) int {
 	return i
 }
 
-// firstMembers returns at most limit members of an object, and whether these are all.
-func (d *document) firstMembers(object value, limit int) (members []member, whole bool) {
-	for m := range d.members(object) {
-		if len(members) == limit {
-			return members, false
-		}
-		members = append(members, m)
-	}
-	return members, true
-}
-
 func (d *document) skipSpace(i int) int {
 	for i < len(d.data) {
 		switch d.data[i] {
@@ -237,7 +231,14 @@ func (d *document) skipString(i int) int {
 }
 
 func (d *document) skipContainer(i int) int {
+	start := i
 	for depth := 0; ; {
+		if i-start > longValue {
+			if end, found := d.long[start]; found {
+				return end
+			}
+			start = len(d.data) // not noted: do not ask again
+		}
 		switch d.data[i] {
 		case '"':
 			i = d.skipString(i)
@@ -272,19 +273,72 @@ type repetition struct {
 // object returns the members of an object, each name once, in their order, and the repetitions. over tells that there are
 // more than limit members, of which only the first ones are returned.
 func (d *document) object(object value, limit int) (members []namedValue, repeated []repetition, over bool) {
-	index := map[string]int{}
+	var index map[string]int // of members, made when they are too many to be searched one by one
+	find := func(name string) int {
+		if index == nil {
+			return slices.IndexFunc(members, func(m namedValue) bool { return m.name == name })
+		}
+		if i, found := index[name]; found {
+			return i
+		}
+		return -1
+	}
 	count := 0
 	for m := range d.members(object) {
 		if count++; count > limit {
 			return members, repeated, true
 		}
-		name, whole := d.decode(m.key)
-		if i, twice := index[name]; twice {
+		name, whole := d.name(m.key)
+		if i := find(name); i >= 0 {
 			repeated = append(repeated, repetition{name, members[i].key, m.key})
 			continue
 		}
-		index[name] = len(members)
+		if members == nil {
+			members = make([]namedValue, 0, 8)
+		}
 		members = append(members, namedValue{name, whole, m.key, m.value})
+		switch {
+		case index != nil:
+			index[name] = len(members) - 1
+		case len(members) == maxSearched:
+			index = make(map[string]int, 2*maxSearched)
+			for i, m := range members {
+				index[m.name] = i
+			}
+		}
 	}
 	return members, repeated, false
+}
+
+// maxSearched is up to how many members are searched one by one for a name.
+const maxSearched = 16
+
+// name decodes a key; those that are ours cost no memory.
+func (d *document) name(key value) (name string, whole bool) {
+	if own, found := ownNames[string(d.data[key.start+1:key.end-1])]; found {
+		return own, true
+	}
+	return d.decode(key)
+}
+
+// compact appends a value without spaces, comments and trailing commas. It reads the value once, however deep it nests.
+func (d *document) compact(out []byte, v value) []byte {
+	for i := v.start; i < v.end; {
+		switch c := d.data[i]; c {
+		case ' ', '\t', '\r', '\n', '/':
+			i = d.skipSpace(i)
+		case '"':
+			end := d.skipString(i)
+			out = append(out, d.data[i:end]...)
+			i = end
+		case ',':
+			if i = d.skipSpace(i + 1); d.data[i] != '}' && d.data[i] != ']' {
+				out = append(out, ',')
+			}
+		default:
+			out = append(out, c)
+			i++
+		}
+	}
+	return out
 }

@@ -2,6 +2,7 @@ package mcpconfig
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,8 +19,8 @@ type entryReader struct {
 	*fileReader
 	server   Server
 	key      value
-	fields   map[string]value // without those that are null, which count as absent
-	meant    map[string]bool  // keys of ours that are certainly meant by others, and absent
+	members  []namedValue
+	meant    []string // keys of ours that are certainly meant by others, and absent
 	problems []Problem
 	failed   bool
 	fromFile []EnvVar // what envFile gives
@@ -54,7 +55,7 @@ func (e *entryReader) read(m namedValue, again []repetition) Server {
 	}
 	switch {
 	case !e.failed:
-		e.server.approval = approvalHash(e.doc, e.source.Path, m.name, m.value, e.fromFile)
+		e.server.approval = e.approvalHash(m.name, e.members, e.fromFile)
 	case e.server.Disabled:
 		// It is off whatever else is wrong with it, as with a variable that nobody sets any more.
 		for i := range e.problems {
@@ -114,15 +115,10 @@ func (e *entryReader) object(v value) {
 	for _, twice := range repeated {
 		e.fail(twice.again, keyField(twice.name), "%s", e.twice("given", twice.first))
 	}
-	e.fields = make(map[string]value, len(members))
-	for _, m := range members {
-		if e.doc.kind(m.value) != 'n' {
-			e.fields[m.name] = m.value
-		}
-	}
+	e.members = members
 	e.switches()
-	e.strangers(members)
-	e.transport(members)
+	e.strangers()
+	e.transport()
 	e.server.Timeout = e.timeout("timeout")
 	e.server.StartupTimeout = e.timeout("startupTimeout")
 	switch e.server.Transport {
@@ -136,7 +132,7 @@ func (e *entryReader) object(v value) {
 // switches reads disabled and enabled; either can switch off.
 func (e *entryReader) switches() {
 	for _, field := range []string{"disabled", "enabled"} {
-		v, given := e.fields[field]
+		v, given := e.field(field)
 		if !given {
 			continue
 		}
@@ -152,9 +148,8 @@ func (e *entryReader) switches() {
 }
 
 // strangers looks for keys that are not ours but were meant to be. Next to the right key one is ignored.
-func (e *entryReader) strangers(members []namedValue) {
-	e.meant = map[string]bool{}
-	for _, m := range members {
+func (e *entryReader) strangers() {
+	for _, m := range e.members {
 		if ownKey(m.name) {
 			continue
 		}
@@ -166,7 +161,7 @@ func (e *entryReader) strangers(members []namedValue) {
 		if !found {
 			continue
 		}
-		_, given := e.fields[own]
+		given := e.has(own)
 		if own == "url" || own == "command" {
 			given = given || e.has("command") || e.has("url")
 		}
@@ -174,23 +169,35 @@ func (e *entryReader) strangers(members []namedValue) {
 			e.warn(m.key, m.name, "an unknown key, ignored: did you mean %s? keys are case-sensitive", own)
 			continue
 		}
-		e.meant[own] = true
+		e.meant = append(e.meant, own)
 		e.fail(m.key, m.name, "an unknown key: did you mean %s?", own)
 	}
 }
 
-func (e *entryReader) has(field string) bool {
-	_, given := e.fields[field]
+// field returns the value of a key; one that is null counts as absent.
+func (e *entryReader) field(key string) (value, bool) {
+	for _, m := range e.members {
+		if m.name == key {
+			return m.value, e.doc.kind(m.value) != 'n'
+		}
+	}
+	return value{}, false
+}
+
+func (e *entryReader) has(key string) bool {
+	_, given := e.field(key)
 	return given
 }
 
+func (e *entryReader) means(key string) bool { return slices.Contains(e.meant, key) }
+
 // transport reads type, or infers it.
-func (e *entryReader) transport(members []namedValue) {
-	if v, given := e.fields["type"]; given {
+func (e *entryReader) transport() {
+	if v, given := e.field("type"); given {
 		e.server.Transport = e.transportType(v)
 		return
 	}
-	if v, given := e.fields["transport"]; given {
+	if v, given := e.field("transport"); given {
 		switch e.doc.kind(v) {
 		case '{':
 			e.fail(v, "transport", "an object is not read: move the fields up into the entry, and call the transport type")
@@ -213,9 +220,9 @@ func (e *entryReader) transport(members []namedValue) {
 		e.server.Transport = TransportStdio
 	case url:
 		e.server.Transport, e.server.Inferred = TransportSSE, true
-	case !e.meant["command"] && !e.meant["url"]:
+	case !e.means("command") && !e.means("url"):
 		hint := "give one of them"
-		for _, m := range members {
+		for _, m := range e.members {
 			if own, near := nearKey(m.name); near && !ownKey(m.name) {
 				hint = "did you mean " + own + " by " + quoted(m.name) + "?"
 			}
@@ -265,7 +272,7 @@ func transportNamed(text string) Transport {
 
 // timeout reads a number of milliseconds.
 func (e *entryReader) timeout(field string) time.Duration {
-	v, given := e.fields[field]
+	v, given := e.field(field)
 	if !given {
 		return 0
 	}

@@ -8,9 +8,9 @@ import (
 
 // The bounds of expansion: a file of 4 MiB could otherwise name a long variable a million times.
 const (
-	maxExpandedValue = 1 << 20  // bytes of one value
-	maxExpandedFile  = 16 << 20 // bytes of all values of one file that hold a placeholder
-	maxDefaultDepth  = 16       // defaults within defaults
+	maxExpandedValue = 256 << 10 // bytes of one value; Linux takes 128 KiB for an argument
+	maxExpandedFile  = 4 << 20   // bytes of all values of one file that hold a placeholder
+	maxDefaultDepth  = 16        // defaults within defaults
 )
 
 // ownSecrets are the variables that hold secrets of the service itself: no entry may hand them to a server.

@@ -1,6 +1,7 @@
 package mcpconfig
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -45,14 +46,15 @@ func readFile(path string, limit int64, privileged bool) ([]byte, fs.FileInfo, e
 	if info.Size() > limit {
 		return nil, info, tooLarge(limit)
 	}
-	data, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err != nil {
+	var content bytes.Buffer
+	content.Grow(int(info.Size()) + bytes.MinRead) // so that it is read without growing
+	if _, err := content.ReadFrom(io.LimitReader(file, limit+1)); err != nil {
 		return nil, info, pathless(err)
 	}
-	if int64(len(data)) > limit {
+	if int64(content.Len()) > limit {
 		return nil, info, tooLarge(limit)
 	}
-	return data, info, nil
+	return content.Bytes(), info, nil
 }
 
 func tooLarge(limit int64) error {

@@ -30,6 +30,8 @@ type fileReader struct {
 	dropped  int
 	flat     bool     // fields of one server stand where servers should
 	envFiles []string // of the entries, existing or not
+	scratch  []byte   // of approvalHash
+	baseCwd  Secret   // base, once for all entries
 }
 
 // read returns the entries sorted by name, or what makes the whole file unusable.
@@ -115,11 +117,12 @@ func (r *fileReader) looksLikeServer(m namedValue) bool {
 	if kind != '{' {
 		return false
 	}
-	fields, _ := r.doc.firstMembers(m.value, maxKeys)
-	return slices.ContainsFunc(fields, func(field member) bool {
-		name := r.doc.text(field.key)
-		return name == "command" || name == "url"
-	})
+	for field := range r.doc.members(m.value) {
+		if name := r.doc.text(field.key); name == "command" || name == "url" {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *fileReader) problem(severity Severity, offset int, server, field, message string) Problem {

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"hash"
 	"slices"
 	"strings"
 )
@@ -13,7 +12,7 @@ import (
 // transport, command, arguments, environment, working folder, url, headers, time limits; not over positions, formatting
 // or the order of keys. It is made of secrets: compare it, do not publish it.
 func (s Server) Fingerprint() string {
-	d := newDigest("traposd server 1")
+	d := newDigest(nil, "traposd server 1")
 	d.text(s.Name)
 	d.text(s.Transport.String())
 	d.text(s.Command.Reveal())
@@ -32,56 +31,63 @@ func (s Server) Fingerprint() string {
 	d.flag(s.AllowPlaintextCredentials)
 	d.number(int(s.Timeout))
 	d.number(int(s.StartupTimeout))
-	return d.sum()
+	return hexadecimal(d.sum())
 }
 
 // ApprovalHash is what an approval of the entry is bound to: a hash (SHA-256, hexadecimal) over the path of its file, its
-// name, the whole entry as it is written (unknown keys included, comments, formatting and the order of keys not) and the
-// variables its envFile gives. A changed variable of the service's own environment does not change it. It is "" for a
-// server that came from no file.
-func (s Server) ApprovalHash() string { return s.approval.Reveal() }
-
-// approvalHash hashes the entry at v of doc; env is what the entry's envFile gave.
-func approvalHash(doc *document, path, name string, v value, env []EnvVar) Secret {
-	d := newDigest("traposd approval 1")
-	d.text(path)
-	d.text(name)
-	d.json(doc, v)
-	d.environment(env)
-	return NewSecret(d.sum())
+// name, the whole entry as it is written (unknown keys included, comments, formatting and the order of its keys not) and
+// the variables its envFile gives. A changed variable of the service's own environment does not change it. It is "" for a
+// server that came from no file, and for an entry with an error.
+func (s Server) ApprovalHash() string {
+	if s.approval == (hash{}) {
+		return ""
+	}
+	return hexadecimal(s.approval)
 }
 
-// digest hashes a sequence of values, each with its length or kind before it, so that no two sequences look alike.
-type digest struct{ hash hash.Hash }
+// approvalHash hashes an entry with these members; env is what its envFile gave. Members are sorted, and those of env and
+// headers too; within other values the order stays as it is.
+func (r *fileReader) approvalHash(name string, members []namedValue, env []EnvVar) hash {
+	d := newDigest(r.scratch, "traposd approval 1")
+	d.text(r.source.Path)
+	d.text(name)
+	d.members(r.doc, members, true)
+	d.environment(env)
+	r.scratch = d.data[:0]
+	return d.sum()
+}
 
-func newDigest(purpose string) digest {
-	d := digest{sha256.New()}
+type hash [sha256.Size]byte
+
+func hexadecimal(h hash) string { return hex.EncodeToString(h[:]) }
+
+// digest gathers a sequence of values to hash, each with its length before it, so that no two sequences look alike.
+type digest struct{ data []byte }
+
+func newDigest(scratch []byte, purpose string) *digest {
+	d := &digest{scratch[:0]}
 	d.text(purpose)
 	return d
 }
 
-func (d digest) sum() string { return hex.EncodeToString(d.hash.Sum(nil)) }
+func (d *digest) sum() hash { return sha256.Sum256(d.data) }
 
-func (d digest) number(n int) {
-	var buffer [8]byte
-	binary.BigEndian.PutUint64(buffer[:], uint64(n))
-	_, _ = d.hash.Write(buffer[:])
-}
+func (d *digest) number(n int) { d.data = binary.BigEndian.AppendUint64(d.data, uint64(n)) }
 
-func (d digest) text(s string) {
+func (d *digest) text(s string) {
 	d.number(len(s))
-	_, _ = d.hash.Write([]byte(s))
+	d.data = append(d.data, s...)
 }
 
-func (d digest) flag(set bool) {
+func (d *digest) flag(set bool) {
 	if set {
-		d.number(1)
+		d.data = append(d.data, 1)
 	} else {
-		d.number(0)
+		d.data = append(d.data, 0)
 	}
 }
 
-func (d digest) environment(env []EnvVar) {
+func (d *digest) environment(env []EnvVar) {
 	d.number(len(env))
 	for _, variable := range env {
 		d.text(variable.Name)
@@ -90,42 +96,19 @@ func (d digest) environment(env []EnvVar) {
 	}
 }
 
-// maxSortedMembers bounds the objects whose members are sorted before they are hashed: larger ones, which nobody wrote by
-// hand, are hashed in their own order rather than copied.
-const maxSortedMembers = 1000
-
-func (d digest) json(doc *document, v value) {
-	kind := doc.kind(v)
-	d.number(int(kind))
-	switch kind {
-	case '{':
-		members, whole := doc.firstMembers(v, maxSortedMembers)
-		if !whole {
-			for m := range doc.members(v) {
-				d.member(doc, m)
-			}
-			return
+func (d *digest) members(doc *document, members []namedValue, inner bool) {
+	slices.SortFunc(members, func(a, b namedValue) int { return strings.Compare(a.name, b.name) })
+	d.number(len(members))
+	for _, m := range members {
+		d.text(m.name)
+		if inner && (m.name == "env" || m.name == "headers") && doc.kind(m.value) == '{' {
+			within, _, _ := doc.object(m.value, maxKeys)
+			d.members(doc, within, false)
+			continue
 		}
-		slices.SortStableFunc(members, func(a, b member) int {
-			return strings.Compare(doc.text(a.key), doc.text(b.key))
-		})
-		d.number(len(members))
-		for _, m := range members {
-			d.member(doc, m)
-		}
-	case '[':
-		for element := range doc.elements(v) {
-			d.json(doc, element)
-		}
-	case '"':
-		d.text(doc.text(v))
-	default:
-		d.text(doc.raw(v))
+		start := len(d.data)
+		d.number(0)
+		d.data = doc.compact(d.data, m.value)
+		binary.BigEndian.PutUint64(d.data[start:], uint64(len(d.data)-start))
 	}
-	d.number(-1)
-}
-
-func (d digest) member(doc *document, m member) {
-	d.text(doc.text(m.key))
-	d.json(doc, m.value)
 }

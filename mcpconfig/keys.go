@@ -17,6 +17,18 @@ var aliases = map[string]string{
 	"cmd": "command", "arguments": "args", "environment": "env",
 }
 
+// ownNames holds our keys by themselves, meantNames by their lower case, the aliases included.
+var ownNames, meantNames = func() (own, meant map[string]string) {
+	own, meant = map[string]string{rootKey: rootKey}, map[string]string{}
+	for alias, key := range aliases {
+		meant[strings.ToLower(alias)] = key
+	}
+	for _, key := range ownKeys {
+		own[key], meant[strings.ToLower(key)] = key, key
+	}
+	return own, meant
+}()
+
 // foreignRoots are the keys under which other programs keep their entries.
 var foreignRoots = map[string]string{
 	"servers":         "VS Code's",
@@ -24,32 +36,13 @@ var foreignRoots = map[string]string{
 	"context_servers": "Zed's",
 }
 
-func ownKey(key string) bool {
-	for _, own := range ownKeys {
-		if own == key {
-			return true
-		}
-	}
-	return false
-}
+func ownKey(key string) bool { return key != rootKey && ownNames[key] != "" }
 
 // meantKey returns the key of ours that an unknown key of an entry was certainly meant to be: an alias, or one of ours in
 // other letters' case.
 func meantKey(key string) (string, bool) {
-	if own, found := aliases[key]; found {
-		return own, true
-	}
-	for _, own := range ownKeys {
-		if strings.EqualFold(own, key) {
-			return own, true
-		}
-	}
-	for alias, own := range aliases {
-		if strings.EqualFold(alias, key) {
-			return own, true
-		}
-	}
-	return "", false
+	own, found := meantNames[strings.ToLower(key)]
+	return own, found
 }
 
 // rootMeant tells whether a key of the file is a slip of the pen for mcpServers.

@@ -1,13 +1,10 @@
 package mcpconfig
 
-import (
-	"bytes"
-	"unicode/utf8"
-)
+import "bytes"
 
 // lineBlock is the distance of a lineIndex's marks, in bytes: what one look-up reads at most, so that a thousand positions
 // in a line of 4 MiB cost no more than elsewhere.
-const lineBlock = 4096
+const lineBlock = 512
 
 // lineIndex finds lines and columns. It is made at the first question and costs 24 bytes for each block.
 type lineIndex struct{ marks []lineMark }
@@ -53,7 +50,7 @@ func advance(mark lineMark, text []byte) lineMark {
 func runeStarts(text []byte) int {
 	n := 0
 	for _, c := range text {
-		if utf8.RuneStart(c) {
+		if c&0xC0 != 0x80 { // no continuation byte
 			n++
 		}
 	}

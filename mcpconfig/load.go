@@ -246,7 +246,7 @@ func (l *loader) parse(s *source, c candidate, data []byte) {
 	}
 	last := l.lastGood(c.Source)
 	r := &fileReader{
-		source: c.Source, root: c.root, optional: c.optional, home: l.HomeDir, base: base,
+		source: c.Source, root: c.root, optional: c.optional, home: l.HomeDir, base: base, baseCwd: NewSecret(base),
 		expander: expander{getenv: l.Getenv, workspace: c.Workspace, left: maxExpandedFile},
 		self:     l.Self, privileged: l.Privileged, lastGood: last.good,
 	}

@@ -11,18 +11,19 @@ const maxHeaders = 256
 // remote reads the fields of an entry that is reached by HTTP.
 func (e *entryReader) remote() {
 	e.headers()
-	if v, given := e.fields["allowPlaintextCredentials"]; given && e.source.Scope == ScopeSupplied {
+	if v, given := e.field("allowPlaintextCredentials"); given && e.source.Scope == ScopeSupplied {
 		e.server.AllowPlaintextCredentials = e.doc.kind(v) == 't'
 	}
-	v, given := e.fields["url"]
+	v, given := e.field("url")
 	if !given {
-		if !e.meant["url"] {
+		if !e.means("url") {
 			e.fail(e.key, "url", "no url: a server of this type needs one")
 		}
 		return
 	}
-	text, ok := e.string(v, "url")
-	if !ok {
+	text, problem := e.string(v)
+	if problem != "" {
+		e.fail(v, "url", "%s", problem)
 		return
 	}
 	e.server.URL = NewSecret(strings.TrimSpace(text))
@@ -48,7 +49,7 @@ func checkURL(s Server, self []string) string {
 }
 
 func (e *entryReader) headers() {
-	v, given := e.fields["headers"]
+	v, given := e.field("headers")
 	if !given {
 		return
 	}
@@ -73,28 +74,28 @@ func (e *entryReader) headers() {
 			e.fail(m.key, "headers", "the name of a header is not valid for HTTP: letters, digits and hyphens only")
 			continue
 		}
-		field := "headers." + keyField(m.name)
-		if key, twice := first[strings.ToLower(m.name)]; twice {
-			e.fail(m.key, field, "%s", e.twice("given in another case", key))
+		lower := strings.ToLower(m.name)
+		if key, twice := first[lower]; twice {
+			e.fail(m.key, "headers."+keyField(m.name), "%s", e.twice("given in another case", key))
 			continue
 		}
-		first[strings.ToLower(m.name)] = m.key
-		e.header(m, field)
+		first[lower] = m.key
+		e.header(m)
 	}
 	slices.SortFunc(e.server.Headers, func(a, b Header) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // header reads one header; null means none.
-func (e *entryReader) header(m namedValue, field string) {
+func (e *entryReader) header(m namedValue) {
 	if e.doc.kind(m.value) == 'n' {
 		return
 	}
-	text, ok := e.scalar(m.value, field)
-	if !ok {
-		return
+	text, problem := e.scalar(m.value)
+	if problem == "" && !headerValue(text) {
+		problem = "not valid for HTTP: a line break or another control character is in it"
 	}
-	if !headerValue(text) {
-		e.fail(m.value, field, "not valid for HTTP: a line break or another control character is in it")
+	if problem != "" {
+		e.fail(m.value, "headers."+keyField(m.name), "%s", problem)
 		return
 	}
 	e.server.Headers = append(e.server.Headers, Header{Name: m.name, Value: NewSecret(text)})

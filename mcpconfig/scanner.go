@@ -18,12 +18,19 @@ type syntaxError struct {
 }
 
 // scanner checks that a text is one JSON value, comments (// and /* */) and trailing commas allowed, and nothing else. It
-// allocates nothing and builds nothing: document walks what it found to be well formed.
+// builds nothing but a note of where long values end: document walks what it found to be well formed.
 type scanner struct {
 	data  []byte
 	pos   int
 	depth int
+	long  map[int]int // the ends, by start, of objects and arrays of more than longValue bytes down to longDepth
 }
+
+// Long values are skipped by a look-up, so that walking the levels that are read does not read everything again at each.
+const (
+	longValue = 4096
+	longDepth = 5
+)
 
 const endMessage = "unexpected end of the file"
 
@@ -51,21 +58,22 @@ func conflictMarker(data []byte, offset int) bool {
 	return false
 }
 
-// text scans the whole text. The caller has seen to it that it is not blank.
-func (s *scanner) text() *syntaxError {
+// text scans the whole text and returns where its value ends. The caller has seen to it that it is not blank.
+func (s *scanner) text() (end int, err *syntaxError) {
 	if err := s.space(); err != nil {
-		return err
+		return 0, err
 	}
 	if err := s.value(); err != nil {
-		return err
+		return 0, err
 	}
+	end = s.pos
 	if err := s.space(); err != nil {
-		return err
+		return 0, err
 	}
 	if s.pos < len(s.data) {
-		return s.fail(s.pos, "data after the end of the object: the file must hold one object and nothing else")
+		return 0, s.fail(s.pos, "data after the end of the object: the file must hold one object and nothing else")
 	}
-	return nil
+	return end, nil
 }
 
 // space skips white space and comments.
@@ -92,19 +100,22 @@ func (s *scanner) space() *syntaxError {
 
 // skipComment returns the end of the comment that begins at i, or -1 if there is none or it is not closed.
 func skipComment(data []byte, i int) int {
-	switch {
-	case bytes.HasPrefix(data[i:], []byte("//")):
+	if i+1 == len(data) {
+		return -1
+	}
+	switch data[i+1] {
+	case '/':
 		length := bytes.IndexByte(data[i:], '\n')
 		if length < 0 {
 			return len(data)
 		}
 		return i + length + 1
-	case bytes.HasPrefix(data[i:], []byte("/*")):
-		length := bytes.Index(data[i+2:], []byte("*/"))
-		if length < 0 {
-			return -1
+	case '*':
+		for i += 2; i+1 < len(data); i++ {
+			if data[i] == '*' && data[i+1] == '/' {
+				return i + 2
+			}
 		}
-		return i + 2 + length + 2
 	}
 	return -1
 }
@@ -139,6 +150,7 @@ func (s *scanner) container(closing byte) *syntaxError {
 	if s.depth++; s.depth > maxDepth {
 		return s.fail(s.pos, fmt.Sprintf("nested too deep: at most %d levels are read", maxDepth))
 	}
+	start := s.pos
 	s.pos++
 	for first := true; ; first = false {
 		if err := s.space(); err != nil {
@@ -170,6 +182,12 @@ func (s *scanner) container(closing byte) *syntaxError {
 		s.pos++
 	}
 	s.pos++
+	if s.depth <= longDepth && s.pos-start > longValue {
+		if s.long == nil {
+			s.long = map[int]int{}
+		}
+		s.long[start] = s.pos
+	}
 	s.depth--
 	return nil
 }
@@ -205,6 +223,7 @@ func (s *scanner) string() *syntaxError {
 	start := s.pos
 	for s.pos++; s.pos < len(s.data); s.pos++ {
 		switch c := s.data[s.pos]; {
+		case c > '"' && c != '\\':
 		case c == '"':
 			s.pos++
 			return nil

@@ -86,7 +86,7 @@ type Server struct {
 	ShadowedBy Source   // the entry that hides this one in the merge of all workspaces; zero if it is visible there
 
 	shownCommand, shownURL Secret // as written, for check: placeholders unexpanded, defaults left out
-	approval               Secret // see ApprovalHash
+	approval               hash   // see ApprovalHash
 }
 
 // Runnable tells whether the server is to be run: neither off nor invalid nor hidden.
@@ -95,7 +95,11 @@ func (s Server) Runnable() bool { return !s.Disabled && !s.Invalid && !s.Hidden 
 // ID identifies the running server: its source's path and its name. Two workspaces' servers of one name are two, a global
 // one is the same for all. The path's # and % are escaped, so that the first # ends it.
 func (s Server) ID() string {
-	return idEscaper.Replace(s.Source.Path) + "#" + s.Name
+	path := s.Source.Path
+	if strings.ContainsAny(path, "%#") {
+		path = idEscaper.Replace(path)
+	}
+	return path + "#" + s.Name
 }
 
 var idEscaper = strings.NewReplacer("%", "%25", "#", "%23")

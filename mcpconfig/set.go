@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -113,7 +114,26 @@ func (s Set) every() []int {
 // Servers returns the servers to run: those that are neither disabled nor invalid and that some view has, in order of
 // precedence. One name can be in it several times, for several workspaces.
 func (s Set) Servers() []Server {
-	return slices.DeleteFunc(s.All(), func(server Server) bool { return !server.Runnable() })
+	var servers []Server
+	for server := range s.each() {
+		if server.Runnable() {
+			servers = append(servers, *server)
+		}
+	}
+	return servers
+}
+
+// each walks the entries in order of precedence.
+func (s Set) each() iter.Seq[*Server] {
+	return func(yield func(*Server) bool) {
+		for _, source := range s.sources {
+			for i := range source.servers {
+				if !yield(&source.servers[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // All returns every entry, those that are disabled, invalid or hidden included, in order of precedence.
@@ -127,11 +147,9 @@ func (s Set) All() []Server {
 
 // Lookup returns the strongest entry of that name, in whatever state it is.
 func (s Set) Lookup(name string) (Server, bool) {
-	for _, source := range s.sources {
-		for _, server := range source.servers {
-			if server.Name == name {
-				return server, true
-			}
+	for server := range s.each() {
+		if server.Name == name {
+			return *server, true
 		}
 	}
 	return Server{}, false
@@ -171,8 +189,8 @@ func (s Set) WatchPaths() []string { return slices.Clone(s.watch) }
 // comments, the order of keys and positions do not matter, nor whether a version is the last good one.
 func (s Set) Equal(other Set) bool {
 	return slices.EqualFunc(s.views, other.views, func(a, b view) bool { return a.root == b.root }) &&
-		slices.EqualFunc(s.All(), other.All(), func(a, b Server) bool {
-			return a.Equal(b) && a.Hidden == b.Hidden && a.ShadowedBy.Path == b.ShadowedBy.Path &&
+		slices.EqualFunc(slices.Collect(s.each()), slices.Collect(other.each()), func(a, b *Server) bool {
+			return a.Equal(*b) && a.Hidden == b.Hidden && a.ShadowedBy.Path == b.ShadowedBy.Path &&
 				a.Source.Scope == b.Source.Scope && a.Source.Workspace == b.Source.Workspace
 		})
 }

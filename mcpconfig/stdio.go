@@ -24,9 +24,9 @@ func (e *entryReader) stdio() {
 }
 
 func (e *entryReader) command() {
-	v, given := e.fields["command"]
+	v, given := e.field("command")
 	if !given {
-		if !e.meant["command"] {
+		if !e.means("command") {
 			e.fail(e.key, "command", "no command: a stdio server needs the program to run")
 		}
 		return
@@ -35,19 +35,18 @@ func (e *entryReader) command() {
 		e.fail(v, "command", "must be a string, the program alone: its arguments go in args")
 		return
 	}
-	text, ok := e.string(v, "command")
-	if !ok {
-		return
+	text, problem := e.string(v)
+	if text = strings.TrimSpace(text); text == "" && problem == "" {
+		problem = "no command: it is blank"
 	}
-	text = strings.TrimSpace(text)
-	if text == "" {
-		e.fail(v, "command", "no command: it is blank")
+	if problem == "" {
+		text, problem = e.tilde(text)
+	}
+	if problem != "" {
+		e.fail(v, "command", "%s", problem)
 		return
 	}
 	path := text
-	if text, ok = e.tilde(v, "command", text); !ok {
-		return
-	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) }) {
 		path = e.against(text)
 	}
@@ -61,7 +60,7 @@ func (e *entryReader) command() {
 }
 
 func (e *entryReader) args() {
-	v, given := e.fields["args"]
+	v, given := e.field("args")
 	if !given {
 		return
 	}
@@ -75,10 +74,12 @@ func (e *entryReader) args() {
 			e.fail(element, "args", "more than %d arguments", maxArgs)
 			return
 		}
-		field := "args[" + strconv.Itoa(n) + "]"
-		text, ok := e.scalar(element, field)
-		if ok {
-			text, _ = e.tilde(element, field, text)
+		text, problem := e.scalar(element)
+		if problem == "" {
+			text, problem = e.tilde(text)
+		}
+		if problem != "" {
+			e.fail(element, "args["+strconv.Itoa(n)+"]", "%s", problem)
 		}
 		e.server.Args = append(e.server.Args, NewSecret(text))
 	}
@@ -86,7 +87,7 @@ func (e *entryReader) args() {
 
 // env returns the variables of "env", sorted by name.
 func (e *entryReader) env() []EnvVar {
-	v, given := e.fields["env"]
+	v, given := e.field("env")
 	if !given {
 		return nil
 	}
@@ -114,8 +115,10 @@ func (e *entryReader) env() []EnvVar {
 		variable := EnvVar{Name: m.name}
 		if e.doc.kind(m.value) == 'n' {
 			variable.Unset = true
-		} else if text, ok := e.scalar(m.value, "env."+keyField(m.name)); ok {
+		} else if text, problem := e.scalar(m.value); problem == "" {
 			variable.Value = NewSecret(text)
+		} else {
+			e.fail(m.value, "env."+keyField(m.name), "%s", problem)
 		}
 		env = append(env, variable)
 	}
@@ -124,8 +127,8 @@ func (e *entryReader) env() []EnvVar {
 }
 
 func (e *entryReader) cwd() {
-	e.server.Cwd = NewSecret(e.base)
-	v, given := e.fields["cwd"]
+	e.server.Cwd = e.baseCwd
+	v, given := e.field("cwd")
 	if !given {
 		return
 	}
@@ -136,7 +139,7 @@ func (e *entryReader) cwd() {
 
 // envFile reads the variables of the file named; it must exist.
 func (e *entryReader) envFile() {
-	v, given := e.fields["envFile"]
+	v, given := e.field("envFile")
 	if !given {
 		return
 	}
@@ -160,18 +163,21 @@ func (e *entryReader) envFile() {
 
 // path reads a path: expanded, ~ resolved, made absolute. An empty one is returned as such.
 func (e *entryReader) path(v value, field string) (string, bool) {
-	text, ok := e.string(v, field)
-	if !ok || text == "" {
-		return "", ok
+	text, problem := e.string(v)
+	if text == "" && problem == "" {
+		return "", true
 	}
-	if text, ok = e.tilde(v, field, text); !ok {
+	if problem == "" {
+		text, problem = e.tilde(text)
+	}
+	if text = e.against(text); problem == "" && !filepath.IsAbs(text) {
+		problem = "a relative path, and the home folder is not known: write an absolute one"
+	}
+	if problem != "" {
+		e.fail(v, field, "%s", problem)
 		return "", false
 	}
-	if path := e.against(text); filepath.IsAbs(path) {
-		return path, true
-	}
-	e.fail(v, field, "a relative path, and the home folder is not known: write an absolute one")
-	return "", false
+	return text, true
 }
 
 // against makes a path absolute if there is something for it to stand against.
@@ -183,48 +189,42 @@ func (e *entryReader) against(path string) string {
 }
 
 // tilde resolves ~ and ~/x.
-func (e *entryReader) tilde(v value, field, text string) (string, bool) {
+func (e *entryReader) tilde(text string) (resolved, problem string) {
 	if text != "~" && (len(text) < 2 || text[0] != '~' || !os.IsPathSeparator(text[1])) {
-		return text, true
+		return text, ""
 	}
 	if e.home == "" {
-		e.fail(v, field, "~ cannot be resolved: the home folder is not known, set HOME or write an absolute path")
-		return "", false
+		return "", "~ cannot be resolved: the home folder is not known, set HOME or write an absolute path"
 	}
-	return filepath.Join(e.home, text[1:]), true
+	return filepath.Join(e.home, text[1:]), ""
 }
 
-// string reads a string and expands it.
-func (e *entryReader) string(v value, field string) (string, bool) {
+// string reads a string and expands it, or says what is wrong with it.
+func (e *entryReader) string(v value) (text, problem string) {
 	if e.doc.kind(v) != '"' {
-		e.fail(v, field, "must be a string")
-		return "", false
+		return "", "must be a string"
 	}
 	text, whole := e.doc.decode(v)
 	if !whole {
-		e.fail(v, field, "holds half of a surrogate pair: write the character itself")
-		return "", false
+		return "", "holds half of a surrogate pair: write the character itself"
 	}
 	text, err := e.expander.expand(text)
 	if err != nil {
-		e.fail(v, field, "%s", err)
-		return "", false
+		return "", err.Error()
 	}
 	if strings.IndexByte(text, 0) >= 0 {
-		e.fail(v, field, "holds a NUL character")
-		return "", false
+		return "", "holds a NUL character"
 	}
-	return text, true
+	return text, ""
 }
 
 // scalar reads a string as string does, and a number, true or false as it is written.
-func (e *entryReader) scalar(v value, field string) (string, bool) {
+func (e *entryReader) scalar(v value) (text, problem string) {
 	switch e.doc.kind(v) {
 	case 0, 't', 'f':
-		return e.doc.raw(v), true
+		return e.doc.raw(v), ""
 	case '"':
-		return e.string(v, field)
+		return e.string(v)
 	}
-	e.fail(v, field, "must be a string")
-	return "", false
+	return "", "must be a string"
 }
