@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -179,28 +180,18 @@ func (b *bed) stream(tb testing.TB, method, body string, headers ...string) *eve
 	return e
 }
 
+// readEvents passes on the data of each event until the body ends.
 func readEvents(body io.Reader, messages chan<- string) {
-	var pending strings.Builder
-	buffer := make([]byte, 32<<10)
+	reader := bufio.NewReader(body)
+	var data []string
 	for {
-		n, err := body.Read(buffer)
-		pending.Write(buffer[:n])
-		for {
-			event, rest, found := strings.Cut(pending.String(), "\n\n")
-			if !found {
-				break
-			}
-			pending.Reset()
-			pending.WriteString(rest)
-			var data []string
-			for line := range strings.SplitSeq(event, "\n") {
-				if text, ok := strings.CutPrefix(line, "data: "); ok {
-					data = append(data, text)
-				}
-			}
-			if data != nil {
-				messages <- strings.Join(data, "\n")
-			}
+		line, err := reader.ReadString('\n')
+		if text, ok := strings.CutPrefix(line, "data: "); ok {
+			data = append(data, strings.TrimSuffix(text, "\n"))
+		}
+		if line == "\n" && data != nil {
+			messages <- strings.Join(data, "\n")
+			data = nil
 		}
 		if err != nil {
 			return
