@@ -40,7 +40,10 @@ func RunComputer(ctx context.Context, opts ComputerOptions) error {
 			}
 		}()
 	}
-	return c.Run(ctx)
+	if err := c.Run(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 func newComputer(opts ComputerOptions) (*craftos.Computer, error) {

@@ -28,10 +28,12 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":  exits,
-			"await":  await,
-			"occupy": occupy,
-			"alive":  alive,
+			"exits":      exits,
+			"await":      await,
+			"await-file": awaitFile,
+			"occupy":     occupy,
+			"terminate":  terminate,
+			"alive":      alive,
 			"wait-for-exit": func(ts *testscript.TestScript, neg bool, args []string) {
 				waitForExit(ts, args)
 			},
@@ -56,6 +58,12 @@ func setup(env *testscript.Env) error {
 	}
 	env.Setenv("TRAPOS_MCP_ADDR", "127.0.0.1:0")
 	env.Setenv("TRAPOS_GATEWAY_ADDR", "127.0.0.1:0")
+	names := []string{"TRAPOS_SERVER_PASSWORD"}
+	for _, entry := range env.Vars {
+		name, _, _ := strings.Cut(entry, "=")
+		names = append(names, name)
+	}
+	env.Values[variables] = names
 	return nil
 }
 
@@ -80,23 +88,54 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// variables is the key of the names of the variables that a script's commands see.
+const variables = "variables"
+
 const awaitLimit = 20 * time.Second
 
-// await REGEXP COMMAND… repeats a command until its stdout matches, and then until something else is done nothing: what it
-// awaits must come within awaitLimit. If the expression has a group, its text becomes $MATCH.
+// await REGEXP COMMAND… repeats a command until its stdout matches, which must be so within awaitLimit. If the expression
+// has a group, its text becomes $MATCH. Nothing is logged of the attempts before the last.
 func await(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) < 2 {
+	if neg || len(args) < 2 {
 		ts.Fatalf("usage: await REGEXP COMMAND…")
 	}
-	re := regexp.MustCompile("(?s)" + args[0])
+	poll(ts, args[0], func(ctx context.Context) string {
+		cmd := exec.CommandContext(ctx, lookIn(ts.Getenv("PATH"), args[1]), args[2:]...)
+		cmd.Dir = ts.MkAbs(".")
+		for _, name := range ts.Value(variables).([]string) {
+			cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+		}
+		out, err := cmd.Output()
+		if err != nil {
+			return ""
+		}
+		return string(out)
+	})
+}
+
+// await-file REGEXP FILE waits until a file's content matches, as await does.
+func awaitFile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: await-file REGEXP FILE")
+	}
+	poll(ts, args[0], func(context.Context) string {
+		data, err := os.ReadFile(ts.MkAbs(args[1]))
+		if err != nil {
+			return ""
+		}
+		return string(data)
+	})
+}
+
+func poll(ts *testscript.TestScript, expression string, read func(context.Context) string) {
+	re := regexp.MustCompile("(?s)" + expression)
 	ctx, cancel := context.WithTimeout(context.Background(), awaitLimit)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := ts.Exec(args[1], args[2:]...)
-		found := re.FindStringSubmatch(ts.ReadFile("stdout"))
-		if (err == nil && found != nil) != neg {
+		last := read(ctx)
+		if found := re.FindStringSubmatch(last); found != nil {
 			if len(found) > 1 {
 				ts.Setenv("MATCH", found[1])
 			}
@@ -105,9 +144,36 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			ts.Fatalf("not within %v: %s", awaitLimit, args[0])
+			ts.Fatalf("not within %v: %s\nlast seen: %s", awaitLimit, expression, last)
 		}
 	}
+}
+
+// lookIn finds a program in the script's own PATH, which is not the test's.
+func lookIn(path, name string) string {
+	for _, dir := range filepath.SplitList(path) {
+		for _, suffix := range []string{"", ".exe"} {
+			if file := filepath.Join(dir, name+suffix); isFile(file) {
+				return file
+			}
+		}
+	}
+	return name
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// terminate FILE asks the process whose id is in the file to end, as a service manager does.
+func terminate(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: terminate FILE")
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[0])))
+	ts.Check(err)
+	ts.Check(askToEnd(pid))
 }
 
 // occupy NAME listens on a free port until the script ends; $NAME is its address.

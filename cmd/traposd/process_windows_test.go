@@ -10,3 +10,12 @@ func processExists(pid int) bool {
 	_ = p.Release()
 	return true
 }
+
+// askToEnd kills: Windows has no signal that asks.
+func askToEnd(pid int) error {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return err
+	}
+	return p.Kill()
+}

@@ -58,7 +58,7 @@ func newRoot() *cobra.Command {
 		newRunCommand(), newDemoCommand(), newComputerCommand(), newCheckCommand(), newServersCommand(),
 		newComputersCommand(), newReloadCommand(), newRestartCommand(), newExecCommand(), newVersionCommand(), newDemoServerCommand(),
 	)
-	for _, c := range root.Commands() {
+	for _, c := range append(root.Commands(), root) {
 		args := c.Args
 		c.Args = func(cmd *cobra.Command, given []string) error {
 			if args == nil {

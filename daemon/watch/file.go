@@ -25,6 +25,7 @@ type file struct {
 	since   time.Time // since when looks have found what the last one found, if that is not what was told
 	first   time.Time // since when they have found anything but what was told; zero: they have not
 	dirty   bool      // an event says that a stat is not enough
+	unsure  bool      // whoever was told may have read something else since: to be told again whatever the next look finds
 	trusted int       // polls since the content was last read
 }
 
@@ -32,10 +33,10 @@ func newFile(name string, g *glimpse) *file {
 	return &file{name: name, path: absolute(name), told: g.state, last: *g}
 }
 
-// look looks again, and reads only if it must: if forced, if an event says so, if the stat differs or proves nothing, or if
+// look looks again, and reads only if it must: if forced, if an event or a doubt says so, if the stat differs or proves nothing, or if
 // it was everyNth polls ago.
 func (f *file) look(now time.Time, forced bool, o *Options) {
-	if !forced && !f.dirty && f.trusted < everyNth && f.last.unchanged(f.path) {
+	if !forced && !f.dirty && !f.unsure && f.trusted < everyNth && f.last.unchanged(f.path) {
 		f.trusted++
 		return
 	}
@@ -46,7 +47,7 @@ func (f *file) look(now time.Time, forced bool, o *Options) {
 	}
 	g := take(f.path, o.Permissions, partial)
 	switch {
-	case g.state == f.told:
+	case g.state == f.told && !f.unsure:
 		f.first = time.Time{}
 	case f.first.IsZero(), f.last.kind == absent && g.kind != absent:
 		f.first, f.since = now, now // what comes back has all its time to settle
@@ -80,5 +81,5 @@ func (f *file) due(quiet bool, o *Options) time.Time {
 
 // tell makes the last look's finding what was told.
 func (f *file) tell() {
-	f.told, f.first = f.last.state, time.Time{}
+	f.told, f.first, f.unsure = f.last.state, time.Time{}, false
 }

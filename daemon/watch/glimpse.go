@@ -114,6 +114,15 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 	}
 }
 
+// overtaken says that something has happened at path since g was taken, even if it has come to nothing.
+func (g *glimpse) overtaken(path string) bool {
+	info, err := os.Stat(path)
+	if g.kind == content {
+		return err != nil || stampOf(info) != g.stamp
+	}
+	return err == nil && info.Mode().IsRegular()
+}
+
 // unchanged says that path still has the stamp of g and that this proves its content to be the same.
 func (g *glimpse) unchanged(path string) bool {
 	if g.kind != content || !g.trusted {

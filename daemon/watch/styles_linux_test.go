@@ -31,6 +31,8 @@ var styles = []style{
 	{name: "cp over", save: `printf %s "$NEW" >g; cp g f`},
 	{name: "cp over, keeping times", save: `printf %s "$NEW" >g; touch -d 2001-01-01 g; cp -p g f`},
 	{name: "cp after unlink", save: `printf %s "$NEW" >g; cp --remove-destination g f`},
+	{name: "install", save: `printf %s "$NEW" >g; install -m 600 g f`},
+	{name: "tee", save: `printf %s "$NEW" | tee f >/dev/null`},
 	{name: "hard link over", save: `printf %s "$NEW" >g; ln -f g f; rm g`},
 	{name: "exchange of two files by name", save: `printf %s "$NEW" >g; mv f h; mv g f; mv h g`},
 	{name: "symlink, target in place", before: `mkdir t; mv f t/g; ln -s t/g f`, save: `printf %s "$NEW" >t/g`},

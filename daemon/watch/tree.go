@@ -110,8 +110,9 @@ func (t *tree) apply(want map[string]string) (news bool) {
 			t.forget(k, known)
 			ok = false
 		}
-		// Also when it is known: adding is idempotent, and the kernel drops watches silently (an unmount; an inode number
-		// that is used again).
+		if ok && !addAgain {
+			continue
+		}
 		if err := t.add(k, path, ok); err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				news = true
@@ -120,6 +121,7 @@ func (t *tree) apply(want map[string]string) (news bool) {
 			t.warn(err, path)
 			continue
 		}
+		_ = os.SameFile(info, info) // on Windows an identity is read when it is first compared, and would be another's by then
 		t.dirs[k] = directory{path: path, info: info}
 		news = news || !ok
 	}

@@ -46,7 +46,8 @@ type Options struct {
 	// Poll is the time between two looks when no event comes, at most MaxPoll.
 	Poll time.Duration
 
-	// Grace is how long a file must have been missing before it is reported as gone.
+	// Grace is how long a file must have been missing before it is reported as gone. Whoever reads all files when one
+	// is reported should take another that is missing for gone only if it was reported too.
 	Grace time.Duration
 
 	// Partial, if not nil, says whether content looks half-written (for JSON: it ends too early). path is spelled as
