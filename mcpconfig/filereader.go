@@ -76,6 +76,7 @@ func (r *fileReader) entries(object value) ([]Server, *Problem) {
 	r.flat = slices.ContainsFunc(members, func(m namedValue) bool {
 		return ownKey(m.name) && r.doc.kind(m.value) != '{'
 	})
+	slices.SortFunc(members, func(a, b namedValue) int { return strings.Compare(a.name, b.name) })
 	servers := make([]Server, 0, len(members))
 	for _, m := range members {
 		entry := r.entry(m)
@@ -85,7 +86,6 @@ func (r *fileReader) entries(object value) ([]Server, *Problem) {
 		r.problems = append(r.problems, r.problem(SeverityError, object.start, "", "",
 			fmt.Sprintf("%d more problems in this file are not shown", r.dropped)))
 	}
-	slices.SortFunc(servers, func(a, b Server) int { return strings.Compare(a.Name, b.Name) })
 	return servers, nil
 }
 

@@ -70,8 +70,8 @@ func TestHostileFilesAreCheap(t *testing.T) {
 			var problems Problems
 			took := timed(t, func() { _, problems = Load(b.options) })
 			runtime.ReadMemStats(&after)
-			for range 4 { // the quickest counts: the others were disturbed
-				took = min(took, timed(t, func() { Load(b.options) }))
+			for try := 0; took > hostileTime && try < 5; try++ { // it may have been disturbed
+				took = timed(t, func() { Load(b.options) })
 			}
 			allocated := after.TotalAlloc - before.TotalAlloc
 			t.Logf("%v, %d KiB, %d problems", took, allocated>>10, len(problems))
