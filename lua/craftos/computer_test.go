@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -48,14 +47,11 @@ os.shutdown()
 // bootSnippet runs a Lua snippet as the startup file of a computer and fails the test when it fails.
 func bootSnippet(t *testing.T, opts Options, snippet string) *Computer {
 	t.Helper()
-	files := fstest.MapFS{"startup.lua": {Data: []byte(strings.ReplaceAll(prelude, "\n", " ") + snippet + epilogue)}}
-	if given, ok := opts.Files.(fstest.MapFS); ok {
-		for name, file := range given {
-			files[name] = file
-		}
-	}
-	opts.Files = files
 	c := newComputer(t, opts)
+	program := strings.ReplaceAll(prelude, "\n", " ") + snippet + epilogue
+	if err := c.WriteFile("startup.lua", []byte(program)); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
 	defer cancel()
 	if err := c.Run(ctx); err != nil {

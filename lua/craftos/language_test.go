@@ -165,7 +165,6 @@ func TestCountHookPreempts(t *testing.T) {
 }
 
 func TestTooLongWithoutYielding(t *testing.T) {
-
 	bootSnippet(t, Options{AbortAfter: 200 * time.Millisecond}, `
 		fails("Too long without yielding", function() while true do end end)
 	`)

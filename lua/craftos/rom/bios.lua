@@ -4,11 +4,8 @@ local natives = ...
 
 local pack, unpack = table.pack, table.unpack
 
-local expect
-do
-  local exports = natives.rom("modules/main/cc/expect.lua")()
-  expect = exports.expect
-end
+local check = natives.rom("modules/main/cc/expect.lua")()
+local expect = check.expect
 
 -- Events ---------------------------------------------------------------------------------------------------------
 
@@ -194,13 +191,13 @@ function printError(...)
 end
 
 function read(mask, history, complete, default)
-  return natives.rom("read.lua")(mask, history, complete, default)
+  return natives.rom("read.lua")(expect, mask, history, complete, default)
 end
 
 -- APIs ---------------------------------------------------------------------------------------------------------------
 
-local function install(name, ...)
-  _G[name] = natives.rom("apis/" .. name .. ".lua")(...)
+local function install(name, native)
+  _G[name] = natives.rom("apis/" .. name .. ".lua")(native, check)
 end
 
 install("colors")

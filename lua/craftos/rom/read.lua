@@ -1,7 +1,6 @@
 -- read(mask, history, complete, default): one line of input.
-local mask, history, complete, default = ...
+local expect, mask, history, complete, default = ...
 
-local expect = dofile("rom/modules/main/cc/expect.lua").expect
 expect(1, mask, "string", "nil")
 expect(2, history, "table", "nil")
 expect(3, complete, "function", "nil")

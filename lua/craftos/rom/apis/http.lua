@@ -1,7 +1,6 @@
 -- http: requests and WebSockets. The natives report by events, which carry the URL that was asked for.
-local native = ...
-
-local expect = dofile("rom/modules/main/cc/expect.lua").expect
+local native, check = ...
+local expect = check.expect
 
 local http = {}
 

@@ -40,6 +40,9 @@ local function readOne(handle, format)
       text = text .. c
       c = handle.read(1)
     end
+    if c and handle.seek then
+      handle.seek("cur", -1)
+    end
     return tonumber(text)
   end
   error("bad argument (invalid format)", 3)

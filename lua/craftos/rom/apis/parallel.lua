@@ -1,5 +1,6 @@
 -- parallel: runs several functions at once, each seeing every event.
-local expect = dofile("rom/modules/main/cc/expect.lua").expect
+local _, check = ...
+local expect = check.expect
 
 local function create(...)
   local routines = {}

@@ -1,5 +1,5 @@
 -- settings: named values that programs define, and the player sets.
-local expect = dofile("rom/modules/main/cc/expect.lua")
+local _, expect = ...
 
 local settings = {}
 local details, values = {}, {}

@@ -1,7 +1,6 @@
 -- term: calls go to the terminal that is current, at first the computer's own.
-local screen = ...
-
-local expect = dofile("rom/modules/main/cc/expect.lua").expect
+local screen, check = ...
+local expect = check.expect
 
 local native = {}
 for name, fn in pairs(screen) do

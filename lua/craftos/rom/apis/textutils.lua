@@ -1,7 +1,6 @@
 -- textutils: text as tables, tables as text. The heavy parts are natives.
-local native = ...
-
-local expect = dofile("rom/modules/main/cc/expect.lua").expect
+local native, check = ...
+local expect = check.expect
 
 local textutils = {}
 for name, value in pairs(native) do

@@ -1,5 +1,6 @@
 -- window: a terminal within another, which remembers its content.
-local expect = dofile("rom/modules/main/cc/expect.lua").expect
+local _, check = ...
+local expect = check.expect
 
 local window = {}
 

@@ -36,7 +36,7 @@ while running do
       for i = 2, results.n do
         local value = results[i]
         local ok, text = pcall(textutils.serialize, value)
-        print(type(value) == "table" and ok and text or tostring(value))
+        print(ok and text or tostring(value))
       end
     end
   end

@@ -237,11 +237,8 @@ while not leaving do
   if settings.get("shell.autocomplete") then
     complete = shell.complete
   end
-  local ok, line = pcall(read, nil, history, complete)
-  if not ok then
-    -- Terminated at the prompt.
-    printError(line)
-  elseif line:match("%S") then
+  local line = read(nil, history, complete)
+  if line:match("%S") then
     if history[#history] ~= line then
       history[#history + 1] = line
     end
