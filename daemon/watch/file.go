@@ -12,6 +12,10 @@ const (
 
 	// maxHold is after how many settling times content that never settles is reported nevertheless.
 	maxHold = 4
+
+	// maxDoubts is how often in a row a file is told again for no better reason than that it was touched just then. On file systems
+	// whose stamps are never the same twice that would go on for ever.
+	maxDoubts = 3
 )
 
 // file is what is known about one watched path. It belongs to the loop.
@@ -26,6 +30,7 @@ type file struct {
 	first   time.Time // since when they have found anything but what was told; zero: they have not
 	dirty   bool      // an event says that a stat is not enough
 	unsure  bool      // whoever was told may have read something else since: to be told again whatever the next look finds
+	doubts  int       // how often unsure was set since the content last differed from what was told
 	trusted int       // polls since the content was last read
 }
 
@@ -54,7 +59,21 @@ func (f *file) look(now time.Time, forced bool, o *Options) {
 	case g.state != f.last.state:
 		f.since = now
 	}
+	if g.state != f.told {
+		f.doubts = 0
+	}
 	f.last = g
+}
+
+// doubt is called when others have just read the file. If it was touched since the last look, they may have read something that neither that look nor
+// the next one finds (it is changed and at once changed back): then they are told again, and doubt says so.
+func (f *file) doubt() bool {
+	if f.doubts >= maxDoubts || !f.last.overtaken(f.path) {
+		return false
+	}
+	f.doubts++
+	f.unsure = true
+	return true
 }
 
 // due says from when on the last look's finding is to be reported; zero if there is nothing to report. quiet means

@@ -54,9 +54,9 @@ type stamp struct {
 // glimpse is the outcome of one look at one path.
 type glimpse struct {
 	state
-	stamp   stamp
-	trusted bool // the same stamp later means the same content
-	partial bool // the content looks half-written
+	stamp   stamp // zero unless it is a regular file, readable or not
+	trusted bool  // the same stamp later means the same content
+	partial bool  // the content looks half-written
 }
 
 // take looks at path, never blocking on what is there. partial may be nil; it is asked about content that is not empty.
@@ -68,26 +68,30 @@ func take(path string, permissions bool, partial func([]byte) bool) glimpse {
 	if !info.Mode().IsRegular() {
 		return glimpse{state: state{kind: irregular}}
 	}
+	g := glimpse{state: state{kind: unreadable}, stamp: stampOf(info)}
 	f, err := openFile(path)
 	if err != nil {
-		return glimpse{state: state{kind: kindOf(err)}}
+		if kindOf(err) == absent {
+			return glimpse{}
+		}
+		return g
 	}
 	defer func() { _ = f.Close() }() // opened for reading: nothing can be lost
-	now := time.Now()
 	// The path may by now lead elsewhere: what counts is what was opened, as it was before it was read.
 	info, err = f.Stat()
 	if err != nil {
-		return glimpse{state: state{kind: unreadable}}
+		return g
 	}
 	if !info.Mode().IsRegular() {
 		return glimpse{state: state{kind: irregular}}
 	}
+	g.stamp = stampOf(info)
+	g.trusted = time.Now().UnixNano()-g.stamp.changed > int64(racy)
 	data, err := readAll(f, info.Size())
 	if err != nil {
-		return glimpse{state: state{kind: unreadable}}
+		return g
 	}
-	g := glimpse{state: state{kind: content, sum: sha256.Sum256(data)}, stamp: stampOf(info)}
-	g.trusted = now.UnixNano()-g.stamp.changed > int64(racy)
+	g.kind, g.sum = content, sha256.Sum256(data)
 	g.partial = len(data) == 0 || partial != nil && partial(data)
 	if permissions {
 		g.access = g.stamp.access
@@ -116,11 +120,11 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 
 // overtaken says that something has happened at path since g was taken, even if it has come to nothing.
 func (g *glimpse) overtaken(path string) bool {
-	info, err := os.Stat(path)
-	if g.kind == content {
-		return err != nil || stampOf(info) != g.stamp
+	var now stamp
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		now = stampOf(info)
 	}
-	return err == nil && info.Mode().IsRegular()
+	return now != g.stamp
 }
 
 // unchanged says that path still has the stamp of g and that this proves its content to be the same.

@@ -131,9 +131,7 @@ func (l *loop) look(why occasion) {
 	l.pollAt = time.Now().Add(opts.Poll)
 }
 
-// report calls Changed, if there is anything to report. Changed reads the files, maybe all of them, a moment after they were looked at: if one
-// is changed just then and changed back before the next look, that look finds what was told, but what was read is something else. So
-// every file that was touched meanwhile is told once more.
+// report calls Changed, if there is anything to report. Changed may have read any of the files.
 func (l *loop) report(due []*file) {
 	if len(due) == 0 {
 		return
@@ -146,8 +144,7 @@ func (l *loop) report(due []*file) {
 	slices.Sort(names)
 	l.w.opts.Changed(names)
 	for _, f := range l.files {
-		if f.last.overtaken(f.path) {
-			f.unsure = true
+		if f.doubt() {
 			l.stir()
 		}
 	}
@@ -168,7 +165,7 @@ func (l *loop) adopt() {
 	for name, g := range wanted {
 		if g != nil {
 			f := newFile(name, g)
-			f.unsure = g.overtaken(f.path) // for the reason that report gives: whoever called Set has read it
+			f.doubt() // whoever called Set has read it, maybe
 			l.files[name] = f
 		}
 	}
