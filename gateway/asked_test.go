@@ -7,7 +7,7 @@ import (
 )
 
 func (p *peer) asks(id, kind string, payload any) {
-	p.send(frame{"type": "computer_request", "id": id, "request": kind, "payload": payload, "timeoutMs": 5000})
+	p.send(frame{"type": "computer_request", "id": id, "request": kind, "payload": payload, "timeoutMs": 9000})
 }
 
 func TestComputerRequests(t *testing.T) {
@@ -47,7 +47,7 @@ func TestRelay(t *testing.T) {
 	b.join(3, "c", network("other"))
 	p.asks("r1", "relay", frame{"to": "2:b", "request": "exec-lua", "payload": frame{"x": 1}})
 	req := q.nextOf("server_request")
-	if req["request"] != "exec-lua" || fmt.Sprint(req["payload"]) != "map[x:1]" || req["timeoutMs"].(float64) > 5000 {
+	if req["request"] != "exec-lua" || fmt.Sprint(req["payload"]) != "map[x:1]" || req["timeoutMs"].(float64) > 9000 {
 		t.Errorf("got %v", req)
 	}
 	p.asks("r1", "ping", nil)
@@ -97,7 +97,7 @@ func TestLargeAnswerToAComputer(t *testing.T) {
 	for _, c := range []struct {
 		size int
 		code string
-	}{{1 << 20, ""}, {3 << 20, "too_large"}} {
+	}{{200_000, ""}, {maxComputerAssembled, "too_large"}} {
 		p.asks("r", "relay", frame{"to": "2", "request": "exec-lua"})
 		id := q.nextOf("server_request")["id"]
 		q.sendChunks("s", frame{"type": "computer_response", "id": id, "ok": true, "payload": strings.Repeat("x", c.size)}, 40_000)

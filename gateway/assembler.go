@@ -11,6 +11,7 @@ type assembler struct {
 	total   *atomic.Int64 // bytes of all connections together, bounded by maxAssemblingTotal
 	held    int
 	streams map[string]*assembly
+	chunks  uint64 // so far, to know which stream has been left alone the longest
 }
 
 type assembly struct {
@@ -19,6 +20,7 @@ type assembly struct {
 	reject    Code      // why the frame is thrown away, "" while it is not
 	scan      topFields // only while it is thrown away
 	discarded int
+	touched   uint64 // assembler.chunks when its last chunk came
 }
 
 // assembled is a complete frame, or, with reject set, what is known of one that was thrown away.
@@ -27,6 +29,7 @@ type assembled struct {
 	reject   Code
 	typ, id  string // of the rejected frame
 	complete bool
+	unknown  bool // the chunk is of a stream that was cancelled or displaced: nothing is to be done
 }
 
 // add takes one chunk. The error ends the connection: a sender that skips a number has lost count.
@@ -36,20 +39,17 @@ func (a *assembler) add(f *inbound) (assembled, *Error) {
 	}
 	s := a.streams[f.ID]
 	if f.Seq == 0 {
-		a.drop(f.ID) // the sender began again
-		s = &assembly{}
-		if a.streams == nil {
-			a.streams = make(map[string]*assembly)
-		}
-		if len(a.streams) >= maxStreams {
-			return assembled{}, newError(CodeTooLarge, "too many chunked frames at a time")
-		}
-		a.streams[f.ID] = s
+		s = a.begin(f.ID)
 	}
-	if s == nil || float64(s.next) != f.Seq {
+	switch {
+	case s == nil:
+		return assembled{unknown: true}, nil
+	case float64(s.next) != f.Seq:
 		return assembled{}, newError(CodeBadRequest, "a chunk is out of order")
 	}
 	s.next++
+	a.chunks++
+	s.touched = a.chunks
 	if err := a.put(s, f.Data); err != nil {
 		return assembled{}, err
 	}
@@ -58,6 +58,27 @@ func (a *assembler) add(f *inbound) (assembled, *Error) {
 	}
 	a.drop(f.ID)
 	return assembled{frame: s.buf, reject: s.reject, typ: s.scan.typ, id: s.scan.id, complete: true}, nil
+}
+
+// begin makes a stream, in the place of one of the same id. When there are too many, the one that has been left alone the
+// longest goes: a computer that gives a response up half-way, since its request was cancelled, need not say so.
+func (a *assembler) begin(id string) *assembly {
+	a.drop(id)
+	if len(a.streams) >= maxStreams {
+		stale := ""
+		for other, s := range a.streams {
+			if stale == "" || s.touched < a.streams[stale].touched {
+				stale = other
+			}
+		}
+		a.drop(stale)
+	}
+	if a.streams == nil {
+		a.streams = make(map[string]*assembly)
+	}
+	s := &assembly{}
+	a.streams[id] = s
+	return s
 }
 
 func (a *assembler) put(s *assembly, data []byte) *Error {

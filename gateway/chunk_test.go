@@ -161,9 +161,9 @@ func TestAssembler(t *testing.T) {
 		"skips":         {{id: "a", data: "1"}, {id: "a", seq: 2, code: CodeBadRequest}},
 		"repeats":       {{id: "a", data: "1"}, {id: "a", seq: 1}, {id: "a", seq: 1, code: CodeBadRequest}},
 		"half a number": {{id: "a", data: "1"}, {id: "a", seq: 0.5, code: CodeBadRequest}},
-		"no beginning":  {{id: "a", seq: 1, code: CodeBadRequest}},
+		"no beginning":  {{id: "a", seq: 1}, {id: "a", last: true, data: "x", complete: "x"}},
 		"no id":         {{code: CodeBadRequest}},
-		"too many":      {{id: "a"}, {id: "b"}, {id: "c"}, {id: "d"}, {id: "e", code: CodeTooLarge}},
+		"too many":      {{id: "a", data: "1"}, {id: "b"}, {id: "c"}, {id: "a", seq: 1, data: "2"}, {id: "d"}, {id: "e"}, {id: "b", seq: 1}, {id: "a", seq: 2, last: true, data: "3", complete: "123"}},
 		"too large":     {{id: "a", data: "123456"}, {id: "a", seq: 1, data: "123456"}, {id: "a", seq: 2, last: true, reject: CodeTooLarge}},
 		"shared limit":  {{id: "a", data: "123456"}, {id: "b", data: "123456"}, {id: "b", seq: 1, last: true, reject: CodeTooLarge}, {id: "a", seq: 1, last: true, complete: "123456"}},
 	} {

@@ -80,7 +80,10 @@ func (s *session) chunk(f *inbound, assembled bool) error {
 	if err != nil {
 		return err
 	}
-	if !whole.complete {
+	switch {
+	case whole.unknown:
+		return nil
+	case !whole.complete:
 		return s.reply(appendChunkAck(nil, f.ID, int(f.Seq)))
 	}
 	if whole.reject == "" {
