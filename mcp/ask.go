@@ -21,13 +21,16 @@ func (c *call) Request(ctx context.Context, method string, params json.RawMessag
 	if err := c.canAsk(method, params); err != nil {
 		return nil, err
 	}
+	if c.rounds != nil {
+		return c.rounds.ask(ctx, method, params)
+	}
 	id, answer, err := c.session.ask()
 	if err != nil {
 		return nil, err
 	}
 	defer c.session.unask(id)
 	message := (&wire.Message{ID: json.RawMessage(id), Method: method, Params: params}).Append(nil)
-	if !c.out.push(message) && !c.session.pushNow(message) {
+	if !c.push(message) && !c.session.pushNow(message) {
 		return nil, wire.Errorf(CodeClientCannot, "the client has no open stream on which to ask it (%s)", method)
 	}
 	select {
@@ -45,11 +48,11 @@ func (c *call) Request(ctx context.Context, method string, params json.RawMessag
 
 // canAsk fails with CodeClientCannot if the client cannot be asked that.
 func (c *call) canAsk(method string, params json.RawMessage) error {
-	if c.session == nil {
+	if c.session == nil && c.rounds == nil {
 		return wire.Errorf(CodeClientCannot, "the client has no session in which to ask it (%s)", method)
 	}
 	capability, known := askCapabilities[method]
-	if method == "ping" {
+	if method == "ping" && c.session != nil {
 		return nil
 	}
 	declared, has := wire.Get(c.client.capabilities, capability)

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"strconv"
@@ -20,8 +21,14 @@ type call struct {
 	revision string
 	level    logLevel // of a 2026-07-28 request; levelOff if it asks for no log messages
 	message  *wire.Message
-	out      *exchange
+	rounds   *rounds // nil: the call lasts for one request
+	out      out
+	streams  bool // the client takes messages ahead of the answer
 }
+
+// out is where messages to the client go that come ahead of the answer. push does not block, and reports whether the
+// message was taken in.
+type out interface{ push(message []byte) bool }
 
 func (c *call) modern() bool { return c.revision == Revision20260728 }
 
@@ -177,7 +184,7 @@ func (c *call) renamed(key, exposed, own string) json.RawMessage {
 func (c *call) relay(ctx context.Context, to target, params json.RawMessage) ([][]byte, *wire.Error) {
 	params, token := stripMeta(params)
 	request := Request{Method: c.message.Method, Params: params, Client: c}
-	if token != nil && c.out.streams {
+	if token != nil && c.streams {
 		request.Progress = func(params json.RawMessage) { c.progress(token, params) }
 	}
 	result, err := c.invoke(ctx, to.entry, request)
@@ -213,6 +220,10 @@ func (c *call) invoke(ctx context.Context, entry *Entry, request Request) (resul
 // silent: over HTTP, a response without an answer makes clients reconnect and wait.
 func (c *call) failure(ctx context.Context, entry *Entry, err error) *wire.Error {
 	if ctx.Err() != nil {
+		var known *wire.Error
+		if errors.As(context.Cause(ctx), &known) {
+			return known
+		}
 		return wire.Errorf(CodeCancelled, "cancelled: %s", context.Cause(ctx))
 	}
 	failure := asError(err)
@@ -226,7 +237,12 @@ func (c *call) failure(ctx context.Context, entry *Entry, err error) *wire.Error
 
 // progress passes a progress notification on under the client's own token.
 func (c *call) progress(token, params json.RawMessage) {
-	c.out.push((&wire.Message{
+	if c.rounds != nil {
+		if token = c.rounds.progressToken(); token == nil {
+			return
+		}
+	}
+	c.push((&wire.Message{
 		Method: "notifications/progress",
 		Params: wire.Set(params, metaProgressToken, token),
 	}).Append(nil))
@@ -269,8 +285,10 @@ func (c *call) Notify(method string, params json.RawMessage) {
 	if method == "notifications/message" && !c.wantsLog(params) {
 		return
 	}
-	c.out.push((&wire.Message{Method: method, Params: params}).Append(nil))
+	c.push((&wire.Message{Method: method, Params: params}).Append(nil))
 }
+
+func (c *call) push(message []byte) bool { return c.out != nil && c.out.push(message) }
 
 func (c *call) wantsLog(params json.RawMessage) bool {
 	level := c.level

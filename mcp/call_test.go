@@ -220,7 +220,7 @@ func TestSlowReadersBlockNobody(t *testing.T) {
 	flooded := make(chan struct{})
 	b := newBed(t, mcp.Options{}, mcp.Entry{ID: "s", Name: "s", Tools: tools("t"), Server: serverFunc(
 		func(_ context.Context, req mcp.Request) (json.RawMessage, error) {
-			for range 1000 { // 100 MB, of which the bounds keep 8
+			for range 300 { // 30 MB, of which the bounds keep 8
 				req.Client.Notify("notifications/x", json.RawMessage(`{"x":"`+big+`"}`))
 			}
 			close(flooded)
@@ -232,7 +232,7 @@ func TestSlowReadersBlockNobody(t *testing.T) {
 	response := b.open(t, ctx, http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s__t"}}`,
 		"Mcp-Session-Id", session, "Accept", acceptBoth)
 	<-flooded // while nothing is read
-	messages := make(chan string, 1100)
+	messages := make(chan string, 400)
 	readEvents(response.Body, messages)
 	_ = response.Body.Close()
 	close(messages)

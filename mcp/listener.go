@@ -84,6 +84,7 @@ type Listener struct {
 	sessions  map[string]*session        // guarded by mu
 	listens   map[*listen]struct{}       // guarded by mu
 	endpoints map[*Catalogue]*endpoint   // guarded by mu
+	parked    map[string]*rounds         // guarded by mu; by requestState
 	watched   map[watchedResource]uint32 // guarded by mu; how many sessions and streams want it
 }
 
@@ -124,6 +125,7 @@ func NewListener(options Options) *Listener {
 		sessions:   map[string]*session{},
 		listens:    map[*listen]struct{}{},
 		endpoints:  map[*Catalogue]*endpoint{},
+		parked:     map[string]*rounds{},
 		watched:    map[watchedResource]uint32{},
 	}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())

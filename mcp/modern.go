@@ -44,13 +44,26 @@ func (e *endpoint) serveModern(ctx context.Context, w http.ResponseWriter, r *ht
 		e.serveListen(ctx, w, c)
 		return
 	}
-	c.out = newExchange(w, r, e.l.options.Heartbeat)
-	result, failure := c.serve(ctx)
-	if failure != nil {
-		c.out.answer(modernStatus(failure.Code), wire.ErrorResponse(message.ID, failure).Append(nil))
+	if message.Method == "tools/call" {
+		name, _ := wire.Get(message.Params, "name")
+		exposed, _ := wire.String(name)
+		if failure := checkParams(r, e.catalogue.snapshot().tools.routes[exposed], message.Params); failure != nil {
+			writeError(w, http.StatusBadRequest, message.ID, failure)
+			return
+		}
+	}
+	if c.mayTakeRounds() {
+		e.serveRound(ctx, w, r, c)
 		return
 	}
-	c.out.answer(http.StatusOK, responseParts(message.ID, result)...)
+	x := newExchange(w, r, e.l.options.Heartbeat)
+	c.out, c.streams = x, x.streams
+	result, failure := c.serve(ctx)
+	if failure != nil {
+		x.answer(modernStatus(failure.Code), wire.ErrorResponse(message.ID, failure).Append(nil))
+		return
+	}
+	x.answer(http.StatusOK, responseParts(message.ID, result)...)
 }
 
 // modernStatus is the HTTP status of an error (2026-07-28, transports, "Protocol Version Header"; basic, "_meta").

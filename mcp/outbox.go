@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"iter"
 	"net/http"
 	"sync"
 	"time"
@@ -123,10 +124,15 @@ func (e *eventWriter) flush() error {
 func (e *eventWriter) end() { _ = e.rc.SetWriteDeadline(time.Time{}) }
 
 // eventLines splits a message where its JSON has line breaks: an event's data may have none within a line.
-func eventLines(message []byte) func(yield func([]byte) bool) {
+func eventLines(message []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for {
-			i := bytes.IndexAny(message, "\r\n")
+			i := bytes.IndexByte(message, '\n')
+			if j := bytes.IndexByte(message[:max(i, 0)], '\r'); i < 0 {
+				i = bytes.IndexByte(message, '\r')
+			} else if j >= 0 {
+				i = j
+			}
 			if i < 0 {
 				yield(message)
 				return

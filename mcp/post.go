@@ -18,6 +18,7 @@ const maxBatch = 100
 var (
 	errCancelledByClient = errors.New("cancelled by the client")
 	errSessionEnded      = errors.New("the session has ended")
+	errNoRetry           = errors.New("the client did not come back with the answers")
 )
 
 // servePOST takes one message, or an array of them, of any revision.
@@ -95,7 +96,7 @@ func (e *endpoint) serveMessage(ctx context.Context, w http.ResponseWriter, r *h
 		return
 	}
 	x := newExchange(w, r, e.l.options.Heartbeat)
-	c := &call{endpoint: e, session: s, message: message, out: x, revision: assumedRevision}
+	c := &call{endpoint: e, session: s, message: message, out: x, streams: x.streams, revision: assumedRevision}
 	if s != nil {
 		c.client, c.revision = s.client, s.revision
 	} else if named := r.Header.Get(headerRevision); named != "" {
@@ -175,7 +176,7 @@ func (e *endpoint) serveAll(ctx context.Context, s *session, x *exchange, messag
 			e.accept(s, message)
 			continue
 		}
-		c := &call{endpoint: e, session: s, message: message, out: x, revision: assumedRevision}
+		c := &call{endpoint: e, session: s, message: message, out: x, streams: x.streams, revision: assumedRevision}
 		if s != nil {
 			c.client, c.revision = s.client, s.revision
 		}

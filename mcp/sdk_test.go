@@ -177,21 +177,25 @@ func TestSDKClientIsAsked(t *testing.T) {
 		}
 		return json.RawMessage(`{"content":[],"structuredContent":` + string(answer) + `}`), nil
 	})
-	b := newBed(t, mcp.Options{}, mcp.Entry{ID: "s", Name: "s", Server: asks, Tools: tools("t")})
-	session := connect(t, b, mcp.Revision20251125, &sdk.ClientOptions{
-		ElicitationHandler: func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-			return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"name": r.Params.Message}}, nil
-		},
-	})
-	result, err := session.CallTool(context.Background(), &sdk.CallToolParams{Name: "s__t"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, _ := json.Marshal(result.StructuredContent)
-	equal(t, "the answer", string(got), `{"action":"accept","content":{"name":"who?"}}`)
+	for _, revision := range eras {
+		t.Run(revision, func(t *testing.T) {
+			b := newBed(t, mcp.Options{}, mcp.Entry{ID: "s", Name: "s", Server: asks, Tools: tools("t")})
+			session := connect(t, b, revision, &sdk.ClientOptions{
+				ElicitationHandler: func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+					return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"name": r.Params.Message}}, nil
+				},
+			})
+			result, err := session.CallTool(context.Background(), &sdk.CallToolParams{Name: "s__t"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _ := json.Marshal(result.StructuredContent)
+			equal(t, "the answer", string(got), `{"action":"accept","content":{"name":"who?"}}`)
 
-	mute := connect(t, b, mcp.Revision20251125, nil)
-	if _, err := mute.CallTool(context.Background(), &sdk.CallToolParams{Name: "s__t"}); err == nil {
-		t.Error("a client that cannot be asked was asked")
+			mute := connect(t, b, revision, nil)
+			if _, err := mute.CallTool(context.Background(), &sdk.CallToolParams{Name: "s__t"}); err == nil {
+				t.Error("a client that cannot be asked was asked")
+			}
+		})
 	}
 }

@@ -1,0 +1,82 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/big"
+	"net/http"
+
+	"github.com/traposd/traposd/mcp/wire"
+)
+
+// maxSchemaDepth bounds the walk through a tool's schema.
+const maxSchemaDepth = 16
+
+// checkParams holds the `Mcp-Param-…` headers of a tool call against its arguments, where the tool's schema says that they
+// are to be repeated (2026-07-28, transports, "Custom Headers from Tool Parameters").
+func checkParams(r *http.Request, tool target, params json.RawMessage) *wire.Error {
+	if !bytes.Contains(tool.raw, []byte(`"x-mcp-header"`)) {
+		return nil
+	}
+	schema, _ := wire.Get(tool.raw, "inputSchema")
+	arguments, _ := wire.Get(params, "arguments")
+	return checkProperties(r, schema, arguments, 0)
+}
+
+func checkProperties(r *http.Request, schema, arguments json.RawMessage, depth int) *wire.Error {
+	properties, ok := wire.Get(schema, "properties")
+	if !ok || depth == maxSchemaDepth {
+		return nil
+	}
+	for name, property := range wire.Members(properties) {
+		value, has := wire.Get(arguments, name)
+		if raw, ok := wire.Get(property, "x-mcp-header"); ok {
+			if header, ok := wire.String(raw); ok && header != "" {
+				if failure := checkParam(r, "Mcp-Param-"+header, value, has && wire.Kind(value) != 'n'); failure != nil {
+					return failure
+				}
+			}
+		}
+		if failure := checkProperties(r, property, value, depth+1); failure != nil {
+			return failure
+		}
+	}
+	return nil
+}
+
+func checkParam(r *http.Request, header string, value json.RawMessage, has bool) *wire.Error {
+	header = http.CanonicalHeaderKey(header)
+	if !has {
+		if len(r.Header[header]) > 0 {
+			return wire.Errorf(CodeHeaderMismatch, "header %s is there, but the argument is not", header)
+		}
+		return nil
+	}
+	got, failure := oneHeader(r, header)
+	if failure != nil {
+		return failure
+	}
+	decoded, ok := decodeHeader(got)
+	if !ok || !sameValue(decoded, value) {
+		return wire.Errorf(CodeHeaderMismatch, "header %s is %s, but the argument says something else", header, quoteShort(got))
+	}
+	return nil
+}
+
+// sameValue compares a header with a JSON value: numbers as numbers, the rest as text.
+func sameValue(header string, value json.RawMessage) bool {
+	switch wire.Kind(value) {
+	case '"':
+		text, _ := wire.String(value)
+		return text == header
+	case '0':
+		const longest = 40 // digits: the rule allows 53 bits, and a number like 1e999999999 costs as much as it says
+		if len(header) > longest || len(value) > longest || bytes.ContainsAny(value, "eE") {
+			return header == string(value)
+		}
+		a, ok1 := new(big.Rat).SetString(header)
+		b, ok2 := new(big.Rat).SetString(string(value))
+		return ok1 && ok2 && a.Cmp(b) == 0
+	}
+	return header == string(value)
+}
