@@ -30,17 +30,6 @@ func (o *operationsStub) restart(name string) error {
 	return nil
 }
 
-// shortDir is a folder whose path leaves room for a socket's name.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "tr")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	return dir
-}
-
 func TestControl(t *testing.T) {
 	dir := filepath.Join(shortDir(t), "run")
 	client := NewControlClient(dir)
