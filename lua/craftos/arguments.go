@@ -181,3 +181,6 @@ func parseHex(text, body string) (float64, bool) {
 	}
 	return f, true
 }
+
+// newTable makes an empty table. gopher-lua's own begins with room for 64 values, which most never have.
+func newTable() *lua.LTable { return &lua.LTable{Metatable: lua.LNil} }

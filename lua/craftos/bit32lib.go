@@ -9,7 +9,7 @@ import (
 
 // openBit32 installs Lua 5.2's bit32.
 func (m *machine) openBit32() {
-	lib := m.root.NewTable()
+	lib := newTable()
 	fold := func(start uint32, f func(a, b uint32) uint32) lua.LGFunction {
 		return func(l *lua.LState) int {
 			result := start

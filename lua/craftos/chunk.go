@@ -112,7 +112,7 @@ func (m *machine) baseLoad(l *lua.LState) int {
 		if env, ok := l.Get(4).(*lua.LTable); ok {
 			fn.Env = env
 		} else {
-			fn.Env = m.root.NewTable()
+			fn.Env = newTable()
 		}
 	}
 	l.Push(fn)

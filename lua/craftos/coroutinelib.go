@@ -9,7 +9,7 @@ import (
 // openCoroutine installs the coroutine library, in the place of gopher-lua's own, which cannot yield across a
 // protected call, a metamethod or an iterator.
 func (m *machine) openCoroutine() {
-	lib := m.root.NewTable()
+	lib := newTable()
 	m.setFuncs(lib, map[string]lua.LGFunction{
 		"create":      m.coCreate,
 		"resume":      m.coResume,

@@ -12,7 +12,7 @@ func (m *machine) openDebug() {
 	lib := m.root.GetGlobal("debug").(*lua.LTable)
 	m.setFuncs(lib, map[string]lua.LGFunction{
 		"sethook": debugSetHook, "gethook": debugGetHook, "traceback": debugTraceback, "getregistry": func(l *lua.LState) int {
-			l.Push(l.NewTable())
+			l.Push(newTable())
 			return 1
 		},
 	})

@@ -26,7 +26,7 @@ type fileHandle struct {
 
 // table makes the Lua table of the handle's functions.
 func (h *fileHandle) table(readable, writable bool) *lua.LTable {
-	t := h.machine.root.NewTable()
+	t := newTable()
 	funcs := map[string]lua.LGFunction{"close": h.close, "seek": h.seek}
 	if readable {
 		funcs["read"], funcs["readLine"], funcs["readAll"] = h.read, h.readLine, h.readAll

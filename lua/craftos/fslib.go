@@ -9,7 +9,7 @@ import (
 // openFS installs the fs API.
 func (m *machine) openFS() {
 	d := m.computer.disk
-	lib := m.root.NewTable()
+	lib := newTable()
 	m.setFuncs(lib, map[string]lua.LGFunction{
 		"open": m.fsOpen, "list": d.luaList, "attributes": d.luaAttributes, "find": d.luaFind,
 		"exists": func(l *lua.LState) int {
@@ -173,7 +173,7 @@ func (d *disk) luaAttributes(l *lua.LState) int {
 	path := pathArgument(l, 1)
 	info, err := d.stat(path)
 	orThrow(l, err)
-	t := l.NewTable()
+	t := newTable()
 	t.RawSetString("size", lua.LNumber(info.size))
 	t.RawSetString("isDir", lua.LBool(info.dir))
 	t.RawSetString("isReadOnly", lua.LBool(d.readOnly(path)))

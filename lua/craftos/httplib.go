@@ -24,7 +24,7 @@ func (m *machine) openHTTP() {
 	if m.computer.opts.DisableHTTP {
 		return
 	}
-	lib := m.root.NewTable()
+	lib := newTable()
 	m.setFuncs(lib, map[string]lua.LGFunction{
 		"request": m.net.httpRequest, "checkURL": m.net.checkURL, "websocket": m.net.websocket,
 	})
@@ -192,7 +192,7 @@ func responseHandle(response *http.Response, body []byte) maker {
 				return 2
 			},
 			"getResponseHeaders": func(l *lua.LState) int {
-				headers := l.NewTable()
+				headers := newTable()
 				for name, values := range response.Header {
 					headers.RawSetString(name, lua.LString(strings.Join(values, ",")))
 				}

@@ -15,10 +15,10 @@ const maxJSONDepth = 16_000
 
 // openTextutils installs the parts of textutils that are heavy: the rom adds the rest.
 func (m *machine) openTextutils() {
-	lib := m.root.NewTable()
-	c := &jsonCodec{emptyArray: m.root.NewTable(), null: m.root.NewTable()}
+	lib := newTable()
+	c := &jsonCodec{emptyArray: newTable(), null: newTable()}
 	for name, marker := range map[string]*lua.LTable{"empty_json_array": c.emptyArray, "json_null": c.null} {
-		meta := m.root.NewTable()
+		meta := newTable()
 		m.setFuncs(meta, map[string]lua.LGFunction{
 			"__newindex": func(l *lua.LState) int {
 				throw(l, "attempt to mutate textutils."+name)

@@ -239,13 +239,13 @@ func (m *machine) toLua(v any) lua.LValue {
 	case float64:
 		return lua.LNumber(v)
 	case []any:
-		t := m.root.NewTable()
+		t := newTable()
 		for i, item := range v {
 			t.RawSetInt(i+1, m.toLua(item))
 		}
 		return t
 	case map[string]any:
-		t := m.root.NewTable()
+		t := newTable()
 		for key, item := range v {
 			t.RawSetString(key, m.toLua(item))
 		}

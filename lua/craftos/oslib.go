@@ -17,7 +17,7 @@ const maxEventDepth = 64
 
 // openOS installs the natives of the os API; the rom adds those that wait for events.
 func (m *machine) openOS() {
-	lib := m.root.NewTable()
+	lib := newTable()
 	m.setFuncs(lib, map[string]lua.LGFunction{
 		"queueEvent": m.osQueueEvent, "startTimer": m.osStartTimer, "cancelTimer": m.osCancelTimer, "setAlarm": m.osSetAlarm,
 		"cancelAlarm": m.osCancelTimer, "clock": m.osClock, "time": m.osTime, "day": m.osDay, "epoch": m.osEpoch, "date": osDate,
@@ -52,7 +52,7 @@ func (m *machine) copyValue(v lua.LValue, seen map[*lua.LTable]*lua.LTable, dept
 		if t, ok := seen[v]; ok {
 			return t
 		}
-		t := m.root.NewTable()
+		t := newTable()
 		seen[v] = t
 		if depth >= maxEventDepth {
 			return t
@@ -211,7 +211,7 @@ func osDate(l *lua.LState) int {
 		format, at = format[1:], at.UTC()
 	}
 	if format == "*t" {
-		t := l.NewTable()
+		t := newTable()
 		for name, value := range map[string]int{
 			"year": at.Year(), "month": int(at.Month()), "day": at.Day(), "hour": at.Hour(), "min": at.Minute(),
 			"sec": at.Second(), "wday": int(at.Weekday()) + 1, "yday": at.YearDay(),

@@ -19,7 +19,7 @@ func (m *machine) presets() lua.LValue {
 
 // natives are what the basic system is given besides the globals.
 func (m *machine) natives() *lua.LTable {
-	t := m.root.NewTable()
+	t := newTable()
 	m.setFuncs(t, map[string]lua.LGFunction{
 		"rom": func(l *lua.LState) int {
 			fn, err := m.romFunction(checkString(l, 1))

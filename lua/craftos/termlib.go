@@ -10,7 +10,7 @@ import (
 // openTerm installs the natives of the term API: those of the computer's own screen. Redirection is the rom's.
 func (m *machine) openTerm() {
 	t := m.computer.screen
-	lib := m.root.NewTable()
+	lib := newTable()
 	funcs := map[string]lua.LGFunction{
 		"write": func(l *lua.LState) int {
 			t.write(termText(l, 1))

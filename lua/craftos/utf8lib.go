@@ -9,7 +9,7 @@ import (
 
 // openUTF8 installs Lua 5.3's utf8, which Cobalt has.
 func (m *machine) openUTF8() {
-	lib := m.root.NewTable()
+	lib := newTable()
 	m.setFuncs(lib, map[string]lua.LGFunction{
 		"char": utf8Char, "codepoint": utf8Codepoint, "len": utf8Len, "offset": utf8Offset, "codes": m.utf8Codes(),
 	})

@@ -314,7 +314,7 @@ func (s *socket) sendHandshake(ctx context.Context, conn net.Conn, u *url.URL, h
 
 // handle makes the Lua table of a connected socket.
 func (s *socket) handle(m *machine) lua.LValue {
-	t := m.root.NewTable()
+	t := newTable()
 	m.setFuncs(t, map[string]lua.LGFunction{"send": s.send, "close": s.close, "receive": s.receive})
 	return t
 }

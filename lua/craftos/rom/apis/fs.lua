@@ -1,10 +1,5 @@
 -- fs: the natives, and completion of paths.
-local native = ...
-
-local fs = {}
-for name, fn in pairs(native) do
-  fs[name] = fn
-end
+local fs = ...
 
 function fs.complete(partial, path, includeFiles, includeDirs)
   if type(includeFiles) == "table" then

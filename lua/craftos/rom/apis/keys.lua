@@ -1,5 +1,5 @@
 -- keys: the codes of key events, and their names.
-local codes = {
+local keys = {
   space = 32, apostrophe = 39, comma = 44, minus = 45, period = 46, slash = 47,
   zero = 48, one = 49, two = 50, three = 51, four = 52, five = 53, six = 54, seven = 55, eight = 56, nine = 57,
   semicolon = 59, equals = 61, leftBracket = 91, backslash = 92, rightBracket = 93, grave = 96,
@@ -12,18 +12,17 @@ local codes = {
   rightShift = 344, rightCtrl = 345, rightAlt = 346, menu = 348,
 }
 for c = 97, 122 do
-  codes[string.char(c)] = c - 32
+  keys[string.char(c)] = c - 32
 end
 for i = 1, 25 do
-  codes["f" .. i] = 289 + i
+  keys["f" .. i] = 289 + i
 end
 for i = 0, 9 do
-  codes["numPad" .. i] = 320 + i
+  keys["numPad" .. i] = 320 + i
 end
 
-local keys, names = {}, {}
-for name, code in pairs(codes) do
-  keys[name] = code
+local names = {}
+for name, code in pairs(keys) do
   names[code] = name
 end
 keys["return"] = keys.enter

@@ -1,11 +1,6 @@
 -- term: calls go to the terminal that is current, at first the computer's own.
-local screen, check = ...
+local native, check = ...
 local expect = check.expect
-
-local native = {}
-for name, fn in pairs(screen) do
-  native[name] = fn
-end
 
 local term = {}
 local current = native

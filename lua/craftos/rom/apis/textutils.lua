@@ -1,11 +1,6 @@
 -- textutils: text as tables, tables as text. The heavy parts are natives.
-local native, check = ...
+local textutils, check = ...
 local expect = check.expect
-
-local textutils = {}
-for name, value in pairs(native) do
-  textutils[name] = value
-end
 
 function textutils.unserialize(text)
   expect(1, text, "string")

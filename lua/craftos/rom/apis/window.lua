@@ -4,26 +4,22 @@ local expect = check.expect
 
 local window = {}
 
-local hex = {}
-for i = 0, 15 do
-  hex[2 ^ i] = ("%x"):format(i)
+-- Tables are never indexed by colours here: 32768 entries would be made for black.
+local function exponentOf(colour)
+  expect(1, colour, "number")
+  if colour < 1 or colour >= 65536 then
+    error("Invalid color (got " .. tostring(colour) .. ")", 3)
+  end
+  local exponent = 0
+  while colour >= 2 do
+    colour = colour / 2
+    exponent = exponent + 1
+  end
+  return exponent
 end
 
 local function colourDigit(colour)
-  expect(1, colour, "number")
-  local digit = hex[colour]
-  if not digit then
-    -- The highest bit counts, as it does on the computer's own terminal.
-    local power = 1
-    while power * 2 <= colour and power < 32768 do
-      power = power * 2
-    end
-    digit = hex[power]
-    if colour < 1 or not digit then
-      error("Invalid color (got " .. tostring(colour) .. ")", 3)
-    end
-  end
-  return digit
+  return ("%x"):format(exponentOf(colour))
 end
 
 function window.create(parent, startX, startY, width, height, startVisible)
@@ -43,7 +39,7 @@ function window.create(parent, startX, startY, width, height, startVisible)
   local fgColour, bgColour = colours.white, colours.black
   local palette = {}
   for i = 0, 15 do
-    palette[2 ^ i] = { parent.getPaletteColour(2 ^ i) }
+    palette[i + 1] = { parent.getPaletteColour(2 ^ i) }
   end
 
   local function blankLine()
@@ -197,11 +193,11 @@ function window.create(parent, startX, startY, width, height, startVisible)
   self.getBackgroundColor = self.getBackgroundColour
 
   function self.setPaletteColour(colour, r, g, b)
-    colourDigit(colour)
+    local exponent = exponentOf(colour)
     if g == nil and b == nil then
       r, g, b = colours.unpackRGB(r)
     end
-    palette[colour] = { r, g, b }
+    palette[exponent + 1] = { r, g, b }
     if visible then
       parent.setPaletteColour(colour, r, g, b)
     end
@@ -209,8 +205,7 @@ function window.create(parent, startX, startY, width, height, startVisible)
   self.setPaletteColor = self.setPaletteColour
 
   function self.getPaletteColour(colour)
-    colourDigit(colour)
-    return table.unpack(palette[colour])
+    return table.unpack(palette[exponentOf(colour) + 1])
   end
   self.getPaletteColor = self.getPaletteColour
 
@@ -258,8 +253,8 @@ function window.create(parent, startX, startY, width, height, startVisible)
 
   function self.redraw()
     if visible then
-      for colour, rgb in pairs(palette) do
-        parent.setPaletteColour(colour, rgb[1], rgb[2], rgb[3])
+      for i, rgb in ipairs(palette) do
+        parent.setPaletteColour(2 ^ (i - 1), rgb[1], rgb[2], rgb[3])
       end
       drawAll()
       restoreCursor()
