@@ -14,11 +14,11 @@ import (
 // machine is a running emulated computer.
 type machine struct {
 	*craftos.Computer
-	t *testing.T
+	t testing.TB
 }
 
 // disk is the installed programs and further files.
-func disk(t *testing.T, extra map[string]string) fstest.MapFS {
+func disk(t testing.TB, extra map[string]string) fstest.MapFS {
 	t.Helper()
 	m := fstest.MapFS{}
 	err := fs.WalkDir(Files(), ".", func(path string, d fs.DirEntry, err error) error {
@@ -39,7 +39,7 @@ func disk(t *testing.T, extra map[string]string) fstest.MapFS {
 }
 
 // boot starts a computer; it is shut down when the test ends.
-func boot(t *testing.T, o craftos.Options) *machine {
+func boot(t testing.TB, o craftos.Options) *machine {
 	t.Helper()
 	c, err := craftos.New(o)
 	if err != nil {

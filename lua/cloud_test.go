@@ -10,6 +10,7 @@ import (
 )
 
 func TestPingAndUnknownType(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	_, p := h.connect(craftos.Options{ID: 3})
 	if f := p.call("ping", map[string]any{"n": 1.5, "s": "é", "deep": map[string]any{"list": []int{1, 2}}}); f.OK == nil || !*f.OK ||
@@ -45,6 +46,7 @@ func sameJSON(t *testing.T, a json.RawMessage, b string) bool {
 }
 
 func TestNothingHappensWithoutAnAddress(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	m := boot(t, craftos.Options{ID: 1, Files: disk(t, nil), AllowPrivate: true, Settings: map[string]any{"cloud.password": testPassword}})
 	m.awaitScreen(">")
@@ -60,6 +62,7 @@ func TestNothingHappensWithoutAnAddress(t *testing.T) {
 }
 
 func TestWrongPasswordIsToldAndMended(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	s := h.settings()
 	s["cloud.password"] = "wrong"
@@ -78,6 +81,7 @@ func TestWrongPasswordIsToldAndMended(t *testing.T) {
 }
 
 func TestForbiddenAddressPrintsTheRule(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	m := boot(t, craftos.Options{ID: 1, Files: disk(t, nil), Settings: h.settings()})
 	m.awaitScreen("[[http.rules]]")
@@ -86,6 +90,7 @@ func TestForbiddenAddressPrintsTheRule(t *testing.T) {
 }
 
 func TestReconnect(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	_, p := h.connect(craftos.Options{ID: 1})
 	boot := p.hello.Boot
@@ -118,6 +123,7 @@ func TestReconnect(t *testing.T) {
 }
 
 func TestRequestsOfPrograms(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	_, p := h.connect(craftos.Options{ID: 1})
 	p.mu.Lock()
@@ -150,6 +156,7 @@ func TestRequestsOfPrograms(t *testing.T) {
 
 // A program of the player's serves a type of its own beside ours, and takes it back.
 func TestServeFromAProgram(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	m, p := h.connect(craftos.Options{ID: 1, Files: disk(t, map[string]string{"double.lua": `
 		local loop = require("/apis/eventloop").create()
@@ -184,6 +191,7 @@ func TestServeFromAProgram(t *testing.T) {
 }
 
 func TestControlTAndTheShellLeaveTheServersAlone(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	m, p := h.connect(craftos.Options{ID: 1, Files: disk(t, map[string]string{"wait.lua": "print('waiting') sleep(1000)"})})
 	m.awaitScreen(">")
@@ -204,9 +212,13 @@ func TestControlTAndTheShellLeaveTheServersAlone(t *testing.T) {
 }
 
 func TestOversizedRequestIsRefused(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 1})
-	f := p.call("write-file", map[string]any{"path": "x", "dataBase64": strings.Repeat("A", 2200000)})
+	files := disk(t, nil)
+	wire := string(files["apis/libwire.lua"].Data)
+	files["apis/libwire.lua"].Data = []byte(strings.Replace(wire, "2 * 1024 * 1024", "200 * 1024", 1)) // 2 MiB take long to send
+	_, p := h.connect(craftos.Options{ID: 1, Files: files})
+	f := p.call("write-file", map[string]any{"path": "x", "dataBase64": strings.Repeat("A", 300_000)})
 	if f.OK == nil || *f.OK || f.Error.Code != "too_large" {
 		t.Errorf("%+v", f)
 	}
@@ -216,6 +228,7 @@ func TestOversizedRequestIsRefused(t *testing.T) {
 }
 
 func TestLabelsOfAnyBytes(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	_, p := h.connect(craftos.Options{ID: 1, Label: "a:b\xe9"})
 	if string(p.hello.LabelB64) != "a:b\xe9" {

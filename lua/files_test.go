@@ -2,6 +2,7 @@ package lua
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -63,6 +64,7 @@ func (p *peer) readFile(path string) string {
 }
 
 func TestWriteFile(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	m, p := h.connect(craftos.Options{ID: 1})
 	every := make([]byte, 256)
@@ -93,6 +95,7 @@ func TestWriteFile(t *testing.T) {
 }
 
 func TestWriteFileRefusals(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	_, p := h.connect(craftos.Options{ID: 1, Files: disk(t, map[string]string{"file": "old", "dir/x": ""})})
 	for _, c := range []struct{ path, mode, kind string }{
@@ -126,23 +129,17 @@ func TestWriteFileRefusals(t *testing.T) {
 
 // A disk without room loses nothing, and says how much is missing.
 func TestWriteFileWithoutRoom(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 1})
-	old := strings.Repeat("o", 500000)
-	if r := p.writeFile("big", old, ""); !r.OK {
-		t.Fatalf("%+v %s", r, r.Error)
+	_, p := h.connect(craftos.Options{ID: 1, DiskBytes: 220_000, Files: disk(t, map[string]string{"big": strings.Repeat("o", 50_000)})})
+	for _, c := range []struct{ path, mode string }{{"big", "write"}, {"big", "append"}, {"other", "create"}} {
+		free := p.file("list-files", map[string]any{"path": "/"}).Free
+		r := p.writeFile(c.path, strings.Repeat("n", free+1), c.mode)
+		if r.OK || r.Kind != "no_space" || !strings.Contains(string(r.Error), strconv.Itoa(free)) {
+			t.Errorf("%s %s: %+v %s", c.mode, c.path, r, r.Error)
+		}
 	}
-	r := p.writeFile("big", strings.Repeat("n", 600000), "write")
-	if r.OK || r.Kind != "no_space" || !strings.Contains(string(r.Error), "600000 bytes") {
-		t.Errorf("%+v %s", r, r.Error)
-	}
-	if r = p.writeFile("big", strings.Repeat("n", 600000), "append"); r.OK || r.Kind != "no_space" {
-		t.Errorf("append: %+v", r)
-	}
-	if r = p.writeFile("other", strings.Repeat("n", 600000), "create"); r.OK || r.Kind != "no_space" {
-		t.Errorf("create: %+v", r)
-	}
-	if p.readFile("big") != old {
+	if p.readFile("big") != strings.Repeat("o", 50_000) {
 		t.Error("the old file was lost")
 	}
 	list := p.file("list-files", map[string]any{"path": "/"})
@@ -154,6 +151,7 @@ func TestWriteFileWithoutRoom(t *testing.T) {
 }
 
 func TestLeftoversAreSettledAtBoot(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	m, p := h.connect(craftos.Options{ID: 1, Files: disk(t, map[string]string{
 		"d/half.trapos-part":   "hal",
@@ -175,6 +173,7 @@ func TestLeftoversAreSettledAtBoot(t *testing.T) {
 }
 
 func TestFileCompanions(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	_, p := h.connect(craftos.Options{ID: 1, Files: disk(t, map[string]string{"t/a.txt": "one two two", "t/sub/b": "bb", "u": "u"})})
 

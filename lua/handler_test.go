@@ -25,6 +25,7 @@ func get(t *testing.T, h http.Handler, method, target, host string) *httptest.Re
 }
 
 func TestManifestListsWhatIsServed(t *testing.T) {
+	t.Parallel()
 	h := Handler("1.2.3")
 	var m Manifest
 	if err := json.Unmarshal(get(t, h, http.MethodGet, "/lua/manifest.json", "h").Body.Bytes(), &m); err != nil {
@@ -59,6 +60,7 @@ func TestManifestListsWhatIsServed(t *testing.T) {
 }
 
 func TestStrangeVersionStaysOutOfTheSource(t *testing.T) {
+	t.Parallel()
 	h := Handler(`1" os.reboot() --`)
 	if v := get(t, h, http.MethodGet, "/lua/"+versionFile, "h").Body.String(); !strings.Contains(v, `return "unknown"`) {
 		t.Errorf("served %q", v)
@@ -66,6 +68,7 @@ func TestStrangeVersionStaysOutOfTheSource(t *testing.T) {
 }
 
 func TestInstallerKnowsItsHost(t *testing.T) {
+	t.Parallel()
 	h := Handler("1")
 	for host, want := range map[string]int{
 		"play.example.org:4444":          200,
@@ -96,6 +99,7 @@ func TestInstallerKnowsItsHost(t *testing.T) {
 }
 
 func TestOnlyListedPathsAreServed(t *testing.T) {
+	t.Parallel()
 	h := Handler("1")
 	for _, path := range []string{
 		"/", "/lua", "/lua/", "/lua/install.lua", "/lua/../install.lua", "/lua/apis", "/lua/apis/", "/lua//apis/libjson.lua",

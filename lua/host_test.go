@@ -61,7 +61,7 @@ const testMaxFrame = 65536
 
 // host is the gateway of a test: it says hello, and hands each computer that got in to peers.
 type host struct {
-	t      *testing.T
+	t      testing.TB
 	server *httptest.Server
 	peers  chan *peer
 	hellos chan frame // also those that were refused
@@ -69,7 +69,7 @@ type host struct {
 	open sync.WaitGroup
 }
 
-func newHost(t *testing.T) *host {
+func newHost(t testing.TB) *host {
 	t.Helper()
 	h := &host{t: t, peers: make(chan *peer, 16), hellos: make(chan frame, 64)}
 	mux := http.NewServeMux()
@@ -134,7 +134,7 @@ func (h *host) next() *peer {
 
 // peer is one connected computer.
 type peer struct {
-	t     *testing.T
+	t     testing.TB
 	conn  *websocket.Conn
 	hello frame
 
@@ -393,7 +393,7 @@ func (p *peer) exec(source string, deadline time.Duration) execResult {
 }
 
 // until waits for a condition that only polling can see.
-func until(t *testing.T, what string, fulfilled func() bool) {
+func until(t testing.TB, what string, fulfilled func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -45,11 +45,13 @@ for i = 0, 255 do
 end
 
 local function crc32(data)
+  local bxor, byte = bit32.bxor, string.byte
   local c = 0xFFFFFFFF
   for i = 1, #data do
-    c = bit32.bxor(CRC[bit32.band(bit32.bxor(c, data:byte(i)), 0xFF)], math.floor(c / 256))
+    local low = c % 256
+    c = bxor(CRC[bxor(low, byte(data, i))], (c - low) / 256)
   end
-  return ("%08x"):format(bit32.bxor(c, 0xFFFFFFFF))
+  return ("%08x"):format(bxor(c, 0xFFFFFFFF))
 end
 
 local function readFile(path)

@@ -12,6 +12,7 @@ import (
 
 // As a player does it: one command, the password, and the computer is there after its reboot.
 func TestInstall(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	m := boot(t, craftos.Options{ID: 5, AllowPrivate: true, Files: fstest.MapFS{
 		"startup.lua":      {Data: []byte("print('my own startup') while true do os.pullEvent() end")},

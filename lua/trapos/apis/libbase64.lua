@@ -8,37 +8,47 @@ local ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 local ENCODE_BLOCK = 24576
 local DECODE_BLOCK = 32768
 
+-- Tables instead of arithmetic: division and remainder are slow in every Lua that this runs on.
 local PAIR = {} -- twelve bits -> two characters
-local BITS = {} -- byte of the alphabet -> six bits
+local HIGH, LOW = {}, {} -- byte -> its upper four bits; its lower four bits, shifted left by eight
 
 for i = 0, 63 do
   local first = ALPHABET:sub(i + 1, i + 1)
-  BITS[byte(first)] = i
   for j = 0, 63 do
     PAIR[i * 64 + j] = first .. ALPHABET:sub(j + 1, j + 1)
   end
+end
+for b = 0, 255 do
+  HIGH[b], LOW[b] = math.floor(b / 16), b % 16 * 256
+end
+
+-- Byte of the alphabet -> its six bits, placed where the four characters of a group have them.
+local FIRST, SECOND_HIGH, SECOND_LOW, THIRD_HIGH, THIRD_LOW, FOURTH = {}, {}, {}, {}, {}, {}
+
+for v = 0, 63 do
+  local b = byte(ALPHABET, v + 1)
+  FIRST[b] = v * 4
+  SECOND_HIGH[b], SECOND_LOW[b] = math.floor(v / 16), v % 16 * 16
+  THIRD_HIGH[b], THIRD_LOW[b] = math.floor(v / 4), v % 4 * 64
+  FOURTH[b] = v
 end
 
 local base64 = {}
 
 local function encodeBlock(data, from, to)
+  local pair, high, low = PAIR, HIGH, LOW
   local parts, n, p = {}, 0, from
   while p + 11 <= to do
     local a, b, c, d, e, f, g, h, i, j, k, l = byte(data, p, p + 11)
-    local v1, v2 = a * 65536 + b * 256 + c, d * 65536 + e * 256 + f
-    local v3, v4 = g * 65536 + h * 256 + i, j * 65536 + k * 256 + l
-    local r1, r2, r3, r4 = v1 % 4096, v2 % 4096, v3 % 4096, v4 % 4096
-    parts[n + 1], parts[n + 2] = PAIR[(v1 - r1) / 4096], PAIR[r1]
-    parts[n + 3], parts[n + 4] = PAIR[(v2 - r2) / 4096], PAIR[r2]
-    parts[n + 5], parts[n + 6] = PAIR[(v3 - r3) / 4096], PAIR[r3]
-    parts[n + 7], parts[n + 8] = PAIR[(v4 - r4) / 4096], PAIR[r4]
+    parts[n + 1], parts[n + 2] = pair[a * 16 + high[b]], pair[low[b] + c]
+    parts[n + 3], parts[n + 4] = pair[d * 16 + high[e]], pair[low[e] + f]
+    parts[n + 5], parts[n + 6] = pair[g * 16 + high[h]], pair[low[h] + i]
+    parts[n + 7], parts[n + 8] = pair[j * 16 + high[k]], pair[low[k] + l]
     n, p = n + 8, p + 12
   end
   while p + 2 <= to do
     local a, b, c = byte(data, p, p + 2)
-    local v = a * 65536 + b * 256 + c
-    local r = v % 4096
-    parts[n + 1], parts[n + 2] = PAIR[(v - r) / 4096], PAIR[r]
+    parts[n + 1], parts[n + 2] = pair[a * 16 + high[b]], pair[low[b] + c]
     n, p = n + 2, p + 3
   end
   return concat(parts, "", 1, n)
@@ -49,9 +59,7 @@ local function encodeTail(data, from, length)
     return ""
   end
   local a, b = byte(data, from, length)
-  local v = a * 65536 + (b or 0) * 256
-  local r = v % 4096
-  local text = PAIR[(v - r) / 4096] .. PAIR[r]
+  local text = PAIR[a * 16 + HIGH[b or 0]] .. PAIR[LOW[b or 0]]
   return b and text:sub(1, 3) .. "=" or text:sub(1, 2) .. "=="
 end
 
@@ -73,27 +81,21 @@ function base64.encode(data, pause)
   return concat(blocks)
 end
 
--- Four characters -> three bytes. A character outside the alphabet makes the arithmetic raise, which decode reports.
-local function three(a, b, c, d)
-  local v = BITS[a] * 262144 + BITS[b] * 4096 + BITS[c] * 64 + BITS[d]
-  local z = v % 256
-  local yz = v % 65536
-  return (v - yz) / 65536, (yz - z) / 256, z
-end
-
+-- A character outside the alphabet makes the arithmetic raise, which decode reports.
 local function decodeBlock(text, from, to)
+  local first, secondHigh, secondLow = FIRST, SECOND_HIGH, SECOND_LOW
+  local thirdHigh, thirdLow, fourth = THIRD_HIGH, THIRD_LOW, FOURTH
   local parts, n, p = {}, 0, from
   while p + 7 <= to do
     local a, b, c, d, e, f, g, h = byte(text, p, p + 7)
-    local v = BITS[a] * 262144 + BITS[b] * 4096 + BITS[c] * 64 + BITS[d]
-    local w = BITS[e] * 262144 + BITS[f] * 4096 + BITS[g] * 64 + BITS[h]
-    local vz, vyz, wz, wyz = v % 256, v % 65536, w % 256, w % 65536
     n = n + 1
-    parts[n] = char((v - vyz) / 65536, (vyz - vz) / 256, vz, (w - wyz) / 65536, (wyz - wz) / 256, wz)
+    parts[n] = char(first[a] + secondHigh[b], secondLow[b] + thirdHigh[c], thirdLow[c] + fourth[d],
+      first[e] + secondHigh[f], secondLow[f] + thirdHigh[g], thirdLow[g] + fourth[h])
     p = p + 8
   end
   if p <= to then
-    parts[n + 1] = char(three(byte(text, p, p + 3)))
+    local a, b, c, d = byte(text, p, p + 3)
+    parts[n + 1] = char(first[a] + secondHigh[b], secondLow[b] + thirdHigh[c], thirdLow[c] + fourth[d])
   end
   return concat(parts)
 end
@@ -103,8 +105,8 @@ local function decodeTail(text)
   if not a then
     return ""
   end
-  local x, y = three(a, b, c or 65, 65)
-  return c and char(x, y) or char(x)
+  local x = FIRST[a] + SECOND_HIGH[b]
+  return c and char(x, SECOND_LOW[b] + THIRD_HIGH[c]) or char(x)
 end
 
 local function decodeAll(text, pause)

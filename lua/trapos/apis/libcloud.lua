@@ -23,7 +23,7 @@ local json = require("/apis/libjson")
 local RETRY = 2
 local ATTEMPTS = 15
 -- Seconds in which the server confirms a question or a status request, if it runs.
-local PRESENT = 3
+local PRESENT = 1.5
 local DEFAULT_TIMEOUT = 30
 -- Ids of answered requests that are remembered, so that a repeated one is not carried out again.
 local REMEMBERED = 64

@@ -201,7 +201,6 @@ end
 --- Result: ok, returns (packed) | kind, error, line, traceback; always output, outputTruncated, outputBytes;
 --- `leave` is "reboot", "shutdown" or "exit" when the code asked for that: it is for the caller to do.
 function exec.run(source, options)
-  local deadline = now() + options.timeoutMs
   local host = options.host or {}
   local env = options.session and sessionEnvironment(options.session, host) or exec.environment(host)
   local fn, message = compile(source, options.chunkName, env)
@@ -216,6 +215,7 @@ function exec.run(source, options)
   local run = sandbox.start(function()
     return xpcall(fn, onError)
   end, buffer, capture.terminal(buffer))
+  local deadline = now() + options.timeoutMs
   local timer = os.startTimer(options.timeoutMs / 1000 + 0.05)
   local fine, result = pcall(drive, run, nextId, deadline, options.control or {})
   run.finish()
