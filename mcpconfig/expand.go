@@ -130,6 +130,7 @@ func unsetVariable(name string) error {
 	case "userHome":
 		return errors.New("variable userHome is not set: write ${HOME}, or ~ at the beginning")
 	}
+	name = shortened(name)
 	return fmt.Errorf("variable %s is not set: set it in the environment of the service, or write ${%s:-default}", name, name)
 }
 
@@ -143,7 +144,7 @@ func foreignPlaceholder(name string) error {
 	case "input":
 		return errors.New("${input:…} asks a person, and a service cannot prompt: write ${NAME} and set that variable in its environment")
 	case "env":
-		if rest = strings.TrimSpace(rest); variableName(rest) {
+		if rest = strings.TrimSpace(rest); variableName(rest) && len(rest) <= maxShown {
 			return fmt.Errorf("write ${%s} instead of ${env:%s}", rest, rest)
 		}
 		return errors.New("write ${NAME} instead of ${env:NAME}")

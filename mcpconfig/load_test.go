@@ -137,3 +137,11 @@ func mustHave(t testing.TB, text, words string) {
 		t.Fatalf("%q is not in %q", words, text)
 	}
 }
+
+// mkdir makes a folder in the workspace.
+func (b *bed) mkdir(name string) {
+	b.t.Helper()
+	if err := os.Mkdir(filepath.Join(b.root, name), 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+}

@@ -63,7 +63,7 @@ func (p Problem) String() string {
 	}
 	b.WriteString(p.Severity.String() + ": ")
 	if p.Server != "" {
-		b.WriteString("server " + strconv.Quote(p.Server) + ": ")
+		b.WriteString("server " + quoted(p.Server) + ": ")
 	}
 	if p.Field != "" {
 		b.WriteString(printable(p.Field) + ": ")

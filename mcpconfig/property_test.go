@@ -27,7 +27,7 @@ func drawValue(t *rapid.T) string {
 		return rapid.SampledFrom([]string{
 			canary, "https://" + canary + "/mcp", "http://u:" + canary + "@h/", canary + " x", "./" + canary, "~/" + canary,
 			"${Y:-" + canary + "}", "${T}" + canary, "${Y}" + canary, "${input:" + canary + "}", "${env:-" + canary + "}", "${" + canary + "%",
-			"${command:" + canary + "}", "${" + canary + " }x%}", "-" + canary, "file:///" + canary, canary + "\r\n", canary + "\x00",
+			"${command:" + canary + "}", "-" + canary, "file:///" + canary, canary + "\r\n", canary + "\x00",
 			"http://127.0.0.1:4445/" + canary, "https://h:99999/" + canary, "https://h/%zz" + canary, strings.Repeat(canary, 100),
 		}).Draw(t, "text")
 	}

@@ -156,7 +156,7 @@ func (s Set) Lookup(name string) (Server, bool) {
 }
 
 // View returns the servers that a client in that workspace has. For a root that is none of the workspaces it is what is
-// supplied and what is global.
+// supplied and what is global, without what every workspace hides: that is not run.
 func (s Set) View(workspaceRoot string) []Server {
 	root := absolute(workspaceRoot)
 	for _, v := range s.views {
