@@ -132,12 +132,18 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too many computers are connecting; try again in a few seconds", http.StatusServiceUnavailable)
 		return
 	}
-	conn, err := g.upgrader.Upgrade(w, r, nil)
+	hijacker := &batchHijacker{ResponseWriter: w}
+	conn, err := g.upgrader.Upgrade(hijacker, r, nil)
 	if err != nil {
 		g.pending.Add(-1)
 		return // answered by upgradeError
 	}
-	g.start(conn, r.RemoteAddr)
+	if err := hijacker.conn.flush(g.opts.HelloTimeout); err != nil {
+		g.pending.Add(-1)
+		_ = conn.Close()
+		return
+	}
+	g.start(conn, hijacker.conn, r.RemoteAddr)
 }
 
 func upgradeError(w http.ResponseWriter, _ *http.Request, status int, reason error) {
@@ -146,21 +152,27 @@ func upgradeError(w http.ResponseWriter, _ *http.Request, status int, reason err
 
 // start runs a connection on a goroutine of its own, and not on that of its HTTP request: what the HTTP server holds for
 // a request costs more memory than everything else of an idle computer.
-func (g *Gateway) start(conn *websocket.Conn, remote string) {
+func (g *Gateway) start(conn *websocket.Conn, batch *batchConn, remote string) {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
 		host = remote
 	}
 	s := &session{
-		g: g, conn: conn, remote: remote, host: host, stop: make(chan struct{}), finished: make(chan struct{}),
+		g: g, conn: conn, batch: batch, remote: remote, host: host, stop: make(chan struct{}), finished: make(chan struct{}),
 		assembler: assembler{limit: g.opts.MaxAssembledBytes, total: &g.assembling},
 	}
+	conn.SetCloseHandler(func(int, string) error { return nil }) // finish answers, through the writer
 	answerPing := conn.PingHandler()
 	conn.SetPingHandler(func(data string) error {
 		if err := s.spend(); err != nil {
 			return err
 		}
-		return answerPing(data)
+		if batch.size() > batchLimit {
+			return nil
+		}
+		err := answerPing(data)
+		s.kick()
+		return err
 	})
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -219,7 +231,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	}
 	for _, s := range open {
 		if !connected[s] { // it has not said hello, or is closing already
-			_ = s.conn.NetConn().SetReadDeadline(time.Now())
+			_ = s.batch.SetReadDeadline(time.Now())
 		}
 	}
 	finished := make(chan struct{})
@@ -233,7 +245,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	for _, s := range open {
-		_ = s.conn.NetConn().Close()
+		_ = s.batch.Close()
 	}
 	<-finished
 	return ctx.Err()

@@ -20,8 +20,9 @@ import (
 type session struct {
 	g      *Gateway
 	conn   *websocket.Conn
-	remote string // address and port, for people
-	host   string // address, for the throttle
+	batch  *batchConn // below conn
+	remote string     // address and port, for people
+	host   string     // address, for the throttle
 
 	stop     chan struct{} // closed when the session must end
 	finished chan struct{} // closed when the close frame is written, or cannot be
@@ -36,7 +37,7 @@ type session struct {
 	control   [][]byte                      // small frames, which go before everything else
 	responses []*outgoing                   // answers to the computer's requests
 	active    *outgoing                     // the chunked frame under way
-	asked     map[string]context.CancelFunc // the computer's requests that have no answer yet, nil = cannot be cancelled
+	asked     map[string]context.CancelFunc // the computer's requests that have no answer yet
 	writing   bool                          // the writer goroutine runs
 	ended     bool                          // the reader is gone: nothing is written any more
 	closing   *Error                        // why the session must end
@@ -118,7 +119,6 @@ func (s *session) refuse(id *identity, e *Error) {
 	case e.Code == CodeDisconnected:
 		return // it went before it said anything: a port scan, or a player who left
 	}
-	_ = s.conn.SetWriteDeadline(time.Now().Add(closeGrace))
 	_ = s.conn.WriteMessage(websocket.TextMessage, appendHelloError(nil, e))
 	s.writeClose(closeCodeOf(e.Code), e.Message)
 	repeats, loud := 0, true
@@ -212,34 +212,45 @@ func (s *session) endLocked(code int, reason *Error) {
 	close(s.stop)
 	// A writer that is stuck fails at this deadline; a reader that waits for a peer that is gone, too.
 	deadline := time.Now().Add(closeGrace)
-	_ = s.conn.NetConn().SetWriteDeadline(deadline)
-	_ = s.conn.NetConn().SetReadDeadline(deadline)
+	_ = s.batch.Conn.SetWriteDeadline(deadline)
+	_ = s.batch.SetReadDeadline(deadline)
 	s.pump()
 }
 
 // finish takes a session that can read no more out of the registry and closes its connection.
 func (s *session) finish(err error) {
-	c := s.computer
 	var e *Error
 	if errors.As(err, &e) {
 		s.end(closeCodeOf(e.Code), e)
 	}
+	c := s.computer
 	c.mu.Lock()
 	reason, cancels := s.closing, s.asked
-	if reason == nil {
-		s.ended = true
-	}
 	s.asked = nil
 	c.mu.Unlock()
 	for _, cancel := range cancels {
-		if cancel != nil {
-			cancel()
-		}
+		cancel()
 	}
 	s.assembler.close()
 	s.g.registry.detach(s, err, reason)
-	if reason == nil {
-		return // the peer went first
+	var closed *websocket.CloseError
+	if errors.As(err, &closed) && closed.Code != websocket.CloseAbnormalClosure {
+		s.end(closed.Code, newError(CodeDisconnected)) // RFC 6455 section 5.5.1: a close frame is answered with one
+	}
+	s.goodbye()
+}
+
+// goodbye waits, not for long, until the writer has sent the close frame, if there is to be one.
+func (s *session) goodbye() {
+	c := s.computer
+	c.mu.Lock()
+	closing := s.closing != nil
+	if !closing {
+		s.ended = true
+	}
+	c.mu.Unlock()
+	if !closing {
+		return // the connection is gone already
 	}
 	timer := time.NewTimer(closeGrace)
 	defer timer.Stop()
@@ -257,17 +268,15 @@ func (s *session) finish(err error) {
 func (s *session) writeClose(code int, reason string) {
 	message := websocket.FormatCloseMessage(code, cutText(reason, maxCloseReason))
 	_ = s.conn.WriteControl(websocket.CloseMessage, message, time.Now().Add(closeGrace))
-	if half, ok := s.conn.NetConn().(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite()
-	}
+	_ = s.batch.flush(closeGrace)
+	_ = s.batch.CloseWrite()
 }
 
 // linger reads what the peer still sends and throws it away: closing a socket with unread bytes resets it, and the
 // reset would overtake the close frame that says why.
 func (s *session) linger() {
-	c := s.conn.NetConn()
-	_ = c.SetReadDeadline(time.Now().Add(closeGrace))
-	_, _ = io.Copy(io.Discard, io.LimitReader(c, closeDrainBytes))
+	_ = s.batch.SetReadDeadline(time.Now().Add(closeGrace))
+	_, _ = io.Copy(io.Discard, io.LimitReader(s.batch, closeDrainBytes))
 }
 
 // isLost reports whether a read error is the end of a connection without a word, after which the same boot may

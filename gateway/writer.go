@@ -29,11 +29,22 @@ func (s *session) pump() {
 	s.g.running.Go(s.write)
 }
 
+// kick has the writer send what the WebSocket library wrote by itself, a pong or the echo of a close frame.
+func (s *session) kick() {
+	if s.computer == nil {
+		_ = s.batch.flush(closeGrace) // no hello yet, and so no writer
+		return
+	}
+	s.computer.mu.Lock()
+	defer s.computer.mu.Unlock()
+	s.pump()
+}
+
 func (s *session) hasWork() bool {
 	switch {
 	case s.closing != nil:
 		return !s.closeSent
-	case len(s.control) > 0:
+	case len(s.control) > 0, s.batch.size() > 0:
 		return true
 	case s.active != nil:
 		return s.active.windowOpen()
@@ -51,7 +62,8 @@ func (s *session) write() {
 	for {
 		c.mu.Lock()
 		p, ok := s.next()
-		if !ok {
+		waiting := s.batch.size()
+		if !ok && waiting == 0 {
 			s.writing = false
 			c.mu.Unlock()
 			return
@@ -63,7 +75,14 @@ func (s *session) write() {
 			close(s.finished)
 			continue
 		}
-		if err := s.writePiece(buf, p); err != nil {
+		var err error
+		if ok {
+			err = s.writePiece(buf, p)
+		}
+		if err == nil && (!ok || waiting >= batchBytes) {
+			err = s.batch.flush(s.g.opts.Unresponsive)
+		}
+		if err != nil {
 			// The reader notices, and ends the session.
 			_ = s.conn.Close()
 			s.stopWriting()
@@ -185,7 +204,6 @@ func (s *session) writePiece(buf *[]byte, p piece) error {
 		b = appendChunk(b, p.stream, p.seq, p.last, p.data)
 		*buf = b
 	}
-	_ = s.conn.SetWriteDeadline(time.Now().Add(s.g.opts.Unresponsive))
 	return s.conn.WriteMessage(websocket.TextMessage, b)
 }
 
