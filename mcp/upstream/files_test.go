@@ -1,6 +1,9 @@
 package upstream
 
-import "os"
+import (
+	"os"
+	"testing"
+)
 
 // fileText is a file's content; empty if there is none.
 func fileText(path string) string {
@@ -9,4 +12,11 @@ func fileText(path string) string {
 		return ""
 	}
 	return string(data)
+}
+
+func writeFile(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

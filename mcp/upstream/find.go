@@ -1,14 +1,11 @@
 package upstream
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -47,10 +44,15 @@ func lookupFailure(text string) error {
 }
 
 // searchFolders are those of PATH, then those that a login shell would add, then the usual folders of tools that a
-// service's PATH does not name.
-func (h *host) searchFolders(env, folders []string) []string {
-	home := valueOf(env, homeVariable)
-	all := slices.Concat(folders, h.login.folders(env), toolFolders(home))
+// service's PATH does not name. The shell is waited for only if PATH alone does not do: a profile may take its time, and
+// a server that can start at once should.
+func (h *host) searchFolders(env, folders []string, enough bool) []string {
+	h.login.begin(env)
+	var limit time.Duration
+	if !enough {
+		limit = loginWait
+	}
+	all := slices.Concat(folders, h.login.folders(limit), toolFolders(valueOf(env, homeVariable)))
 	var out []string
 	for _, folder := range all {
 		if filepath.IsAbs(folder) && !slices.Contains(out, folder) && (slices.Contains(folders, folder) || isFolder(folder)) {
@@ -115,46 +117,4 @@ func leadingNumber(text string) (number, rest string) {
 		return trimmed, rest
 	}
 	return "0", rest
-}
-
-// loginLimit is how long the login shell may take to say its PATH.
-const loginLimit = 3 * time.Second
-
-// loginMark surrounds the PATH in what the shell prints, since profiles print as well.
-const loginMark = "__trapos_path__"
-
-// loginPath is the PATH of the user's login shell, asked for once. Safe for concurrent use.
-type loginPath struct {
-	once  sync.Once
-	value []string
-}
-
-func (l *loginPath) folders(env []string) []string {
-	l.once.Do(func() { l.value = askLoginShell(env) })
-	return l.value
-}
-
-// askLoginShell runs the user's login shell for its PATH; nil if that fails or takes too long.
-func askLoginShell(env []string) []string {
-	path, args := loginShell(env)
-	if path == "" {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), loginLimit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env = env
-	cmd.Dir = string(filepath.Separator)
-	cmd.WaitDelay = 100 * time.Millisecond // a profile may leave something behind that keeps the pipe
-	isolate(cmd)
-	out, err := cmd.Output()
-	if err != nil && len(out) == 0 {
-		return nil
-	}
-	_, rest, found := strings.Cut(string(out), loginMark)
-	text, _, closed := strings.Cut(rest, loginMark)
-	if !found || !closed {
-		return nil
-	}
-	return filepath.SplitList(text)
 }

@@ -55,8 +55,9 @@ func loginShell(env []string) (string, []string) {
 	return "", nil
 }
 
-// isolate gives the shell a session of its own, so that it cannot reach for a terminal, and ends all of it at once.
+// isolate gives the shell a session of its own, so that it cannot reach for a terminal, and asks all of it to end when
+// the time is up.
 func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 }

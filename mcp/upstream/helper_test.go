@@ -51,6 +51,9 @@ func start(t testing.TB, adjust ...func(*Options)) *bench {
 	b := &bench{t: t, logs: logs, turn: make(chan struct{})}
 	options := Options{
 		Logger: zap.New(core), Times: quick(),
+		Environ: func() []string { // without SHELL: the profile of whoever runs the tests is not ours to run
+			return slices.DeleteFunc(ownEnviron(), func(pair string) bool { return isVariable(pair, "SHELL") })
+		},
 		OnChange: func(entries []mcp.Entry) {
 			b.update(func() { b.entries, b.changes = entries, b.changes+1 })
 		},
@@ -201,7 +204,9 @@ type asker struct {
 
 func (a *asker) Name() string { return "test/1" }
 
-func (a *asker) Capabilities() json.RawMessage { return json.RawMessage(`{"sampling":{},"elicitation":{}}`) }
+func (a *asker) Capabilities() json.RawMessage {
+	return json.RawMessage(`{"sampling":{},"elicitation":{}}`)
+}
 
 func (a *asker) Notify(method string, params json.RawMessage) {
 	a.mu.Lock()

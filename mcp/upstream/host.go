@@ -18,19 +18,26 @@ type host struct {
 	log     *zap.Logger
 	run     string // begins the marker of every child
 	file    *runFile
-	login   loginPath
+	login   *loginPath
+	ending  sync.Once
 
 	mu     sync.Mutex
 	warned map[string]bool // servers that were told to write their type
 }
 
 func newHost(o Options) *host {
-	h := &host{environ: o.Environ, log: o.Logger, run: rand.Text(), warned: map[string]bool{}}
+	h := &host{environ: o.Environ, log: o.Logger, run: rand.Text(), login: newLoginPath(), warned: map[string]bool{}}
 	h.file = openRunFile(o.RunDir, h.run, o.Logger)
 	return h
 }
 
-func (h *host) close() { h.file.close() }
+// close ends what the host runs itself; after the last child.
+func (h *host) close() {
+	h.ending.Do(func() {
+		h.login.close()
+		h.file.close()
+	})
+}
 
 // born notes a child in the run file until it is gone.
 func (h *host) born(p *process) { h.file.add(p) }
@@ -53,7 +60,8 @@ func (h *host) command(server mcpconfig.Server) (command, error) {
 	own := slices.ContainsFunc(server.Env, func(v mcpconfig.EnvVar) bool { return sameVariable(v.Name, "PATH") && !v.Unset })
 	folders := filepath.SplitList(valueOf(env, "PATH"))
 	if !own {
-		folders = h.searchFolders(env, folders)
+		_, err := find(named, folders, false)
+		folders = h.searchFolders(env, folders, err == nil)
 	}
 	path, err := find(named, folders, own)
 	if err != nil {

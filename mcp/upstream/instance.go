@@ -288,12 +288,15 @@ func (i *instance) offered() *offer {
 func (i *instance) acquire() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.retired {
+	if i.retired || i.dying() {
 		return false
 	}
 	i.active++
 	return true
 }
+
+// dying reports whether the instance takes no more calls, though it may not be gone yet.
+func (i *instance) dying() bool { return i.session.ended.Err() != nil }
 
 func (i *instance) release() {
 	i.mu.Lock()

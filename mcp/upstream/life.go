@@ -27,11 +27,12 @@ const (
 // A changed configuration starts the next instance beside the live one. The live one serves until the next is ready, and
 // goes on serving if it never is.
 type life struct {
-	w     *worker
-	live  *instance
-	next  *instance
-	begun int  // generation that was begun last
-	due   bool // the next instance is to be started now
+	w      *worker
+	live   *instance
+	next   *instance
+	begun  int  // generation that was begun last
+	due    bool // the next instance is to be started now
+	kicked bool // a call waits for one
 
 	timer    *time.Timer // until due; nil: none
 	pause    backoff
@@ -51,9 +52,13 @@ func (l *life) step() bool {
 	if want.removed || l.w.ctx.Err() != nil {
 		return false
 	}
-	if want.generation != l.begun {
+	l.kicked = l.kicked || want.kicked
+	switch {
+	case want.generation != l.begun:
 		l.renew(want)
-	} else if want.kicked && l.live == nil && time.Since(l.started) > l.w.owner.options.Times.BackoffMin {
+	case l.live != nil && !l.live.dying():
+		l.kicked = false
+	case l.kicked && l.live == nil && l.next == nil && time.Since(l.started) > l.w.owner.options.Times.BackoffMin:
 		l.due = true
 	}
 	if l.due && l.next == nil && int(l.retiring.Load()) < maxRetiring {
@@ -85,15 +90,16 @@ func (l *life) renew(want wanted) {
 }
 
 func (l *life) start(want wanted) {
-	l.due = false
+	l.due, l.kicked = false, false
 	l.stopTimer()
 	l.started = time.Now()
 	l.next = startInstance(l.w.ctx, want.server, &l.w.owner.options, l.w.owner.host, l.w.log)
+	status := l.w.report()
 	if l.live == nil {
 		l.w.log.Debug("server starting", zap.Stringer("transport", want.server.Transport))
-		failure := l.w.report().Err
-		l.w.enter(StateStarting, failure, nil)
+		status.State = StateStarting
 	}
+	l.w.enter(status.State, status.Err, func(w *worker) { w.attempts++ })
 }
 
 func (l *life) wait() {

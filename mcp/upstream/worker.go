@@ -31,6 +31,7 @@ type worker struct {
 	kicked     bool // a call waits
 	live       *instance
 	offer      *offer // what is offered under the server's name; kept over a crash. nil: nothing
+	attempts   int    // starts so far
 	status     Status
 	turn       chan struct{} // closed and replaced at every change of status or live
 }
@@ -120,13 +121,24 @@ func (w *worker) Call(ctx context.Context, req mcp.Request) (json.RawMessage, er
 // acquire finds the instance that takes a call. While the server is only starting, it waits for it, at most times.Wait;
 // one that backs off is started at once.
 func (w *worker) acquire(ctx context.Context) (*instance, error) {
-	var timeout <-chan time.Time
+	var (
+		timeout <-chan time.Time
+		tried   int // starts that do not count: whether they failed was known before the call
+	)
 	for first := true; ; first = false {
 		w.mu.Lock()
 		live, status, turn, name := w.live, w.status, w.turn, w.want.Name
 		if live != nil && !w.removed && live.acquire() {
 			w.mu.Unlock()
 			return live, nil
+		}
+		if failed := status.State == StateBackingOff || status.State == StateNeedsLogin; first {
+			if tried = w.attempts; status.State == StateStarting {
+				tried--
+			}
+		} else if failed && w.attempts > tried {
+			w.mu.Unlock()
+			return nil, downError(name, status)
 		}
 		if w.removed || status.State == StateOff && w.want.Disabled {
 			w.mu.Unlock()
@@ -144,13 +156,6 @@ func (w *worker) acquire(ctx context.Context) (*instance, error) {
 		}
 		select {
 		case <-turn:
-			w.mu.Lock()
-			failed := w.live == nil && (w.status.State == StateBackingOff || w.status.State == StateNeedsLogin)
-			status = w.status
-			w.mu.Unlock()
-			if failed {
-				return nil, downError(name, status)
-			}
 		case <-timeout:
 			return nil, downError(name, status)
 		case <-ctx.Done():

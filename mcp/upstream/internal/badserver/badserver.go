@@ -24,6 +24,7 @@ import (
 //	stderr-flood          writes 4 MiB to stderr without a newline before it answers
 //	secret=TEXT           writes TEXT to stderr
 //	fail=TEXT             writes TEXT to stderr and exits with code 7 at once
+//	fail-if=FILE          exits at once if there is that file
 //	silent                never answers anything
 //	exit-unknown          exits on a method it does not know
 //	ignore-eof            goes on when stdin ends
@@ -74,6 +75,11 @@ func Main(mode string) int {
 	if text, ok := s.sw["fail"]; ok {
 		fmt.Fprintln(os.Stderr, strings.ReplaceAll(text, "_", " "))
 		return 7
+	}
+	if file, ok := s.sw["fail-if"]; ok {
+		if _, err := os.Stat(file); err == nil {
+			return 7
+		}
 	}
 	s.prepare()
 	err := s.serve(os.Stdin)

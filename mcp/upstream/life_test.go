@@ -1,0 +1,201 @@
+package upstream
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/traposd/traposd/mcp"
+	"github.com/traposd/traposd/mcp/wire"
+	"github.com/traposd/traposd/mcpconfig"
+)
+
+func TestOnlyChangedServersAreTouched(t *testing.T) {
+	b := start(t)
+	a, c, d := helper(t, "a", "ok"), helper(t, "c", "ok"), helper(t, "d", "ok")
+	if got := b.r.Reconcile([]mcpconfig.Server{a, c, d}); len(got.Started) != 3 {
+		t.Errorf("outcome %+v", got)
+	}
+	pids := map[string]int{}
+	for _, name := range []string{"a", "c", "d"} {
+		b.offered(name)
+		pids[name] = b.status(name).PID
+	}
+	changed := helper(t, "c", "tool=new")
+	changed.Source, changed.Cwd = c.Source, c.Cwd
+	a.Source.Line = 12 // a position is no change
+	got := b.r.Reconcile([]mcpconfig.Server{changed, a})
+	if len(got.Changed) != 1 || got.Changed[0] != "c" || len(got.Unchanged) != 1 || len(got.Stopped) != 1 || got.Stopped[0] != "d" {
+		t.Errorf("outcome %+v", got)
+	}
+	b.await("the new tool is there and the old server gone", func() bool {
+		e, ok := b.entry("c")
+		_, still := b.entry("d")
+		return ok && has(toolNames(e), "new") && !still
+	})
+	b.await("only what is configured runs", func() bool { return !alive(pids["c"]) && !alive(pids["d"]) && len(b.r.Status()) == 2 })
+	if b.status("a").PID != pids["a"] || b.status("a").Source.Line != 12 {
+		t.Errorf("the unchanged server was touched: %+v", b.status("a"))
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.entries) != 2 || b.entries[0].Name != "c" {
+		t.Errorf("the order is not that of the set: %v", b.entries)
+	}
+}
+
+func TestCallsInFlightSurviveAChange(t *testing.T) {
+	b := start(t)
+	server := helper(t, "s", "ok")
+	b.r.Reconcile([]mcpconfig.Server{server})
+	e := b.offered("s")
+	old := b.status("s").PID
+	done := make(chan error, 1)
+	go func() {
+		_, err := b.call(e, "slow", `{"ms":700}`)
+		done <- err
+	}()
+	if _, err := b.call(e, "pid", `{}`); err != nil {
+		t.Fatal(err)
+	}
+	changed := helper(t, "s", "tool=new")
+	b.r.Reconcile([]mcpconfig.Server{changed})
+	b.await("the new one serves", func() bool { return b.status("s").PID != old })
+	if err := <-done; err != nil {
+		t.Errorf("the call in flight failed: %v", err)
+	}
+	b.await("the old one is gone", func() bool { return !alive(old) })
+}
+
+func TestChangeThatDoesNotComeUp(t *testing.T) {
+	b := start(t)
+	server := helper(t, "s", "ok")
+	b.r.Reconcile([]mcpconfig.Server{server})
+	e := b.offered("s")
+	pid := b.status("s").PID
+	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "fail=bad_luck")})
+	s := b.awaitState("s", StateDegraded)
+	if !strings.Contains(s.Err, "exited (code 7): bad luck") || s.PID != pid {
+		t.Errorf("status %+v", s)
+	}
+	if _, err := b.call(e, "pid", `{}`); err != nil {
+		t.Errorf("the old one does not serve any more: %v", err)
+	}
+	b.r.Reconcile([]mcpconfig.Server{server})
+	if s := b.awaitState("s", StateReady); s.Err != "" {
+		t.Errorf("status %+v", s)
+	}
+}
+
+func TestCrashAndRevival(t *testing.T) {
+	b := start(t)
+	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "ok")})
+	e := b.offered("s")
+	pid := b.status("s").PID
+	changes := b.changes
+	_, err := b.call(e, "exit", `{"code":7}`)
+	var rpc *wire.Error
+	if !errors.As(err, &rpc) || rpc.Code != mcp.CodeServerDown || rpc.Message != `server "s" exited (code 7): npm error 404 not found` {
+		t.Errorf("error %v", err)
+	}
+	result, err := b.call(e, "pid", `{}`)
+	if err != nil || text(t, result) == strconv.Itoa(pid) {
+		t.Errorf("result %s, error %v", result, err)
+	}
+	if s := b.status("s"); s.Restarts != 1 || s.State != StateReady {
+		t.Errorf("status %+v", s)
+	}
+	if b.changes != changes {
+		t.Errorf("a crash with a quick revival changed the catalogue %d times", b.changes-changes)
+	}
+}
+
+func TestServerThatNeverComesUp(t *testing.T) {
+	b := start(t)
+	b.r.Reconcile([]mcpconfig.Server{helper(t, "bad", "fail=the_input_device_is_not_a_TTY"), helper(t, "good", "ok")})
+	b.offered("good")
+	s := b.awaitState("bad", StateBackingOff)
+	if s.Err != "exited (code 7): the input device is not a TTY" {
+		t.Errorf("status %+v", s)
+	}
+	b.await("it is tried again and again", func() bool { return b.status("bad").Restarts >= 3 })
+}
+
+func TestOfferIsWithdrawnWhenRevivalFails(t *testing.T) {
+	b := start(t)
+	flag := t.TempDir() + "/fail"
+	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "fail-if="+flag)})
+	e := b.offered("s")
+	writeFile(t, flag, "x")
+	_, err := b.call(e, "exit", `{"code":1}`)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	b.await("its tools are withdrawn", func() bool { _, ok := b.entry("s"); return !ok })
+}
+
+func TestFastServerDoesNotWaitForSlowOne(t *testing.T) {
+	b := start(t)
+	b.r.Reconcile([]mcpconfig.Server{helper(t, "silent", "silent"), helper(t, "fast", "ok")})
+	b.offered("fast")
+	if s := b.status("silent"); s.State != StateStarting {
+		t.Errorf("status %+v", s)
+	}
+}
+
+func TestRestart(t *testing.T) {
+	b := start(t)
+	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "ok")})
+	b.offered("s")
+	pid := b.status("s").PID
+	if err := b.r.Restart("s"); err != nil {
+		t.Fatal(err)
+	}
+	b.await("another process serves", func() bool { p := b.status("s").PID; return p != 0 && p != pid })
+	if err := b.r.Restart("other"); !errors.Is(err, ErrUnknownServer) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestDisabledServer(t *testing.T) {
+	b := start(t)
+	server := helper(t, "s", "ok")
+	b.r.Reconcile([]mcpconfig.Server{server})
+	b.offered("s")
+	pid := b.status("s").PID
+	server.Disabled = true
+	b.r.Reconcile([]mcpconfig.Server{server})
+	b.awaitState("s", StateOff)
+	b.await("its process is gone", func() bool { return !alive(pid) })
+	if _, ok := b.entry("s"); ok {
+		t.Error("it still offers something")
+	}
+	server.Disabled = false
+	b.r.Reconcile([]mcpconfig.Server{server})
+	b.offered("s")
+}
+
+func TestManyEditsLeaveWhatIsConfigured(t *testing.T) {
+	b := start(t)
+	var pids []int
+	for i := range 20 {
+		server := helper(t, "s", "tool=t"+strconv.Itoa(i))
+		server.Source.Workspace = ""
+		b.r.Reconcile([]mcpconfig.Server{server})
+		wait := time.NewTimer(20 * time.Millisecond)
+		<-wait.C
+		if pid := b.status("s").PID; pid != 0 {
+			pids = append(pids, pid)
+		}
+	}
+	b.await("the last one serves", func() bool {
+		e, _ := b.entry("s")
+		return has(toolNames(e), "t19")
+	})
+	last := b.status("s").PID
+	for _, pid := range pids {
+		b.await("earlier ones are gone", func() bool { return pid == last || !alive(pid) })
+	}
+}
