@@ -9,6 +9,11 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
+// gameError is a failure in the words of the game, which programs compare and people know.
+type gameError string
+
+func (e gameError) Error() string { return string(e) }
+
 // badArgument throws the error that CC:Tweaked's own functions throw for a wrong argument.
 func badArgument(l *lua.LState, n int, want string, got lua.LValue) {
 	throw(l, fmt.Sprintf("bad argument #%d (%s expected, got %s)", n, want, typeName(l, n, got)))

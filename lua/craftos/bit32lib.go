@@ -92,7 +92,7 @@ func bitArithmeticShift(l *lua.LState) int {
 	if by < 0 {
 		return pushShift(l, -by)
 	}
-	l.Push(lua.LNumber(uint32(int32(x) >> uint(min(by, 31))))) //nolint:gosec // the sign bit is meant
+	l.Push(lua.LNumber(uint32(int32(x) >> uint(min(by, 31)))))
 	return 1
 }
 
@@ -101,5 +101,5 @@ func bitField(l *lua.LState, n int) (shift, mask uint32) {
 	if field < 0 || width < 1 || field+width > 32 {
 		throw(l, "trying to access non-existent bits")
 	}
-	return uint32(field), uint32(1<<uint(width) - 1) //nolint:gosec // both are in 0–32
+	return uint32(field), uint32(1<<uint(width) - 1)
 }

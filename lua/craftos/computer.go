@@ -2,6 +2,7 @@ package craftos
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +45,8 @@ type Options struct {
 	// AllowPrivate lets the computer connect to loopback, private and link-local addresses. Without it they are denied,
 	// as CC:Tweaked's default rule $private does.
 	AllowPrivate bool
+	// RootCAs verify the servers of https and wss; nil means those of the host.
+	RootCAs *x509.CertPool
 	// DisableWebsockets and DisableHTTP are the game's http.websocket_enabled=false and http.enabled=false.
 	DisableWebsockets, DisableHTTP bool
 
@@ -199,11 +202,15 @@ func (c *Computer) setLabel(label string) {
 	c.label = cutLabel(label)
 }
 
+// cutLabel makes a label as the game does: MaxLabel bytes at most, question marks for what cannot be shown.
 func cutLabel(label string) string {
-	if len(label) > MaxLabel {
-		return label[:MaxLabel]
+	kept := []byte(label[:min(len(label), MaxLabel)])
+	for i, c := range kept {
+		if c < 0x20 || c >= 0x7f && c <= 0xa0 || c == 0xad {
+			kept[i] = '?'
+		}
 	}
-	return label
+	return string(kept)
 }
 
 // Screen is the terminal's content, one string per line, without trailing spaces.

@@ -120,8 +120,6 @@ func (d *disk) statLocked(path string) (fileInfo, error) {
 	return info, pathFailure(path, err)
 }
 
-var errInvalidPath = errors.New("Invalid Path") //nolint:staticcheck // CC:Tweaked's words
-
 func (d *disk) list(path string) ([]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -309,9 +307,9 @@ func (d *disk) remove(path string) error {
 	if err := d.writable(path); err != nil {
 		return err
 	}
-	info, err := d.data.stat(path)
-	if err != nil {
-		return nil //nolint:nilerr // nothing there is nothing to do
+	info, missing := d.data.stat(path)
+	if missing != nil {
+		return nil
 	}
 	freed := max(info.size, minFileBytes)
 	if info.dir {
@@ -356,8 +354,6 @@ func (d *disk) transferable(from, to string) error {
 	}
 	return nil
 }
-
-var errInsideItself = errors.New("Can't copy a directory inside itself") //nolint:staticcheck // CC:Tweaked's words
 
 // copy copies a file or directory. The target must not exist; its parents are made.
 func (d *disk) copy(from, to string) error {

@@ -146,7 +146,7 @@ func (h *fileHandle) readLine(l *lua.LState) int {
 func (h *fileHandle) write(l *lua.LState) int {
 	h.check(l)
 	if n, ok := l.Get(1).(lua.LNumber); ok && h.binary {
-		h.put(l, []byte{byte(toInt(float64(n)))}) //nolint:gosec // the low byte is meant
+		h.put(l, []byte{byte(toInt(float64(n)))})
 		return 0
 	}
 	h.put(l, []byte(checkString(l, 1)))

@@ -138,7 +138,7 @@ func checkInteger(l *lua.LState, n int) int64 {
 func (c conversion) integer(v int64, base int, unsigned bool) string {
 	text := strconv.FormatInt(v, base)
 	if unsigned {
-		text = strconv.FormatUint(uint64(v), base) //nolint:gosec // two's complement, as printf prints it
+		text = strconv.FormatUint(uint64(v), base)
 	}
 	sign := ""
 	if strings.HasPrefix(text, "-") {

@@ -52,7 +52,7 @@ func readFrame(r *bufio.Reader, limit int) (frame, error) {
 		}
 		length = binary.BigEndian.Uint64(head[:8])
 	}
-	if length > uint64(limit) { //nolint:gosec // a limit is positive
+	if length > uint64(limit) {
 		return frame{}, errTooLarge
 	}
 	f.payload = make([]byte, length)
@@ -69,9 +69,9 @@ func (f frame) encode() []byte {
 	case n < 126:
 		out = append(out, 0x80|byte(n))
 	case n <= 0xffff:
-		out = binary.BigEndian.AppendUint16(append(out, 0x80|126), uint16(n)) //nolint:gosec // it fits
+		out = binary.BigEndian.AppendUint16(append(out, 0x80|126), uint16(n))
 	default:
-		out = binary.BigEndian.AppendUint64(append(out, 0x80|127), uint64(n)) //nolint:gosec // a length
+		out = binary.BigEndian.AppendUint64(append(out, 0x80|127), uint64(n))
 	}
 	var mask [4]byte
 	_, _ = rand.Read(mask[:]) // never fails

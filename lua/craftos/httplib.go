@@ -81,7 +81,7 @@ func (n *network) httpRequest(l *lua.LState) int {
 	call.headers = headerTable(l, l.GetTop())
 	u, err := parseURL(call.address, "http", "https")
 	if err == nil && len(call.body) > maxUpload {
-		err = netError("Request body is too large")
+		err = gameError("Request body is too large")
 	}
 	if err == nil {
 		err = n.reserveRequest()
@@ -100,7 +100,7 @@ func (n *network) reserveRequest() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.waiting >= maxHTTPQueue {
-		return netError("Too many ongoing HTTP requests")
+		return gameError("Too many ongoing HTTP requests")
 	}
 	n.waiting++
 	return nil
@@ -135,6 +135,7 @@ func (n *network) exchange(u *url.URL, call httpCall) (*http.Response, []byte, e
 	defer cancel()
 	transport := &http.Transport{
 		DialContext: n.dial, DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeaderBytes, TLSHandshakeTimeout: call.timeout,
+		TLSClientConfig: n.tlsConfig(""),
 	}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, CheckRedirect: func(_ *http.Request, via []*http.Request) error {
@@ -142,7 +143,7 @@ func (n *network) exchange(u *url.URL, call httpCall) (*http.Response, []byte, e
 		case !call.redirect:
 			return http.ErrUseLastResponse
 		case len(via) >= maxRedirects:
-			return netError("Too many redirects")
+			return gameError("Too many redirects")
 		}
 		return nil
 	}}

@@ -79,10 +79,10 @@ func (c *jsonCodec) serialise(l *lua.LState) int {
 
 func (w *jsonWriter) value(v lua.LValue, depth int) error {
 	if depth > maxJSONDepth {
-		return errors.New("stack overflow")
+		return gameError("stack overflow")
 	}
 	if w.b.Len() > maxString {
-		return errors.New("not enough memory")
+		return gameError("not enough memory")
 	}
 	switch v := v.(type) {
 	case *lua.LTable:
@@ -104,7 +104,7 @@ func (w *jsonWriter) value(v lua.LValue, depth int) error {
 		w.b.WriteString(v.String())
 		return nil
 	}
-	return fmt.Errorf("Cannot serialize type %s", v.Type()) //nolint:staticcheck // CC:Tweaked's words
+	return gameError("Cannot serialize type " + v.Type().String())
 }
 
 // table writes an object when there is any string key, and then drops what is in the array part; otherwise an array up
@@ -112,9 +112,9 @@ func (w *jsonWriter) value(v lua.LValue, depth int) error {
 func (w *jsonWriter) table(t *lua.LTable, depth int) error {
 	if writing, seen := w.active[t]; seen {
 		if writing {
-			return errors.New("Cannot serialize table with recursive entries") //nolint:staticcheck // as above
+			return gameError("Cannot serialize table with recursive entries")
 		}
-		return errors.New("Cannot serialize table with repeated entries") //nolint:staticcheck // as above
+		return gameError("Cannot serialize table with repeated entries")
 	}
 	w.active[t] = true
 	defer func() {
@@ -145,7 +145,7 @@ func (w *jsonWriter) table(t *lua.LTable, depth int) error {
 		if item == lua.LNil {
 			w.b.WriteString("null")
 			if w.b.Len() > maxString {
-				return errors.New("not enough memory")
+				return gameError("not enough memory")
 			}
 		} else if err := w.value(item, depth+1); err != nil {
 			return err
@@ -205,7 +205,7 @@ func (w *jsonWriter) string(s string) error {
 		case w.unicode && c >= 0x80:
 			r, size := utf8.DecodeRuneInString(s[i:])
 			if r == utf8.RuneError && size <= 1 {
-				return errors.New("string is not valid UTF-8")
+				return gameError("string is not valid UTF-8")
 			}
 			i += size - 1
 			if r > 0xffff {

@@ -1,6 +1,7 @@
 package craftos
 
 import (
+	"errors"
 	"testing"
 	"time"
 )
@@ -175,7 +176,7 @@ func TestAbortTurnsTheComputerOff(t *testing.T) {
 	if err := c.WriteFile("startup.lua", []byte(`while true do pcall(function() while true do end end) end`)); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Run(t.Context()); err != ErrTooLong {
+	if err := c.Run(t.Context()); !errors.Is(err, ErrTooLong) {
 		t.Fatalf("run: %v, want %v", err, ErrTooLong)
 	}
 	if got := c.Screen()[1]; got != "Too long without yielding" {

@@ -2,6 +2,7 @@ package craftos
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -26,21 +27,16 @@ const (
 // userAgent is what the game sends.
 const userAgent = "computercraft/1.113.1"
 
-// netError is a failure in the words that a program receives.
-type netError string
-
-func (e netError) Error() string { return string(e) }
-
 const (
-	errNotPermitted   netError = "Domain not permitted"
-	errUnknownHost    netError = "Unknown host"
-	errCouldNot       netError = "Could not connect"
-	errTimedOut       netError = "Timed out"
-	errBadHandshake   netError = "Invalid handshake response"
-	errSecure         netError = "Could not create a secure connection"
-	errTooLarge       netError = "Response is too large"
-	errURLMalformed   netError = "URL malformed"
-	errConnectionGone netError = "Connection closed"
+	errNotPermitted   gameError = "Domain not permitted"
+	errUnknownHost    gameError = "Unknown host"
+	errCouldNot       gameError = "Could not connect"
+	errTimedOut       gameError = "Timed out"
+	errBadHandshake   gameError = "Invalid handshake response"
+	errSecure         gameError = "Could not create a secure connection"
+	errTooLarge       gameError = "Response is too large"
+	errURLMalformed   gameError = "URL malformed"
+	errConnectionGone gameError = "Connection closed"
 )
 
 // network is the connections of one boot. Nothing of it outlives close.
@@ -84,12 +80,14 @@ func (n *network) start(f func()) {
 }
 
 // friendly puts a failure into the words of the game, which tell little on purpose.
-func friendly(err error) netError {
-	var known netError
+func friendly(err error) gameError {
+	var known gameError
 	var timeout net.Error
 	switch {
 	case errors.As(err, &known):
 		return known
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return errSecure
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return errTimedOut
 	}
@@ -104,15 +102,15 @@ func parseURL(text string, schemes ...string) (*url.URL, error) {
 	}
 	switch {
 	case u.Scheme == "" || u.Opaque != "":
-		return nil, netError("Must specify " + strings.Join(schemes, " or "))
+		return nil, gameError("Must specify " + strings.Join(schemes, " or "))
 	case !contains(schemes, strings.ToLower(u.Scheme)):
-		return nil, netError("Invalid protocol '" + u.Scheme + "'")
+		return nil, gameError("Invalid protocol '" + u.Scheme + "'")
 	case u.Hostname() == "":
 		return nil, errURLMalformed
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-			return nil, netError("Port is out of range")
+			return nil, gameError("Port is out of range")
 		}
 	}
 	u.Scheme = strings.ToLower(u.Scheme)
@@ -177,6 +175,10 @@ func (n *network) dial(ctx context.Context, transport, address string) (net.Conn
 	}
 	var d net.Dialer
 	return d.DialContext(ctx, transport, net.JoinHostPort(ip.String(), port))
+}
+
+func (n *network) tlsConfig(host string) *tls.Config {
+	return &tls.Config{ServerName: host, RootCAs: n.machine.computer.opts.RootCAs, MinVersion: tls.VersionTLS12}
 }
 
 func timeoutOf(seconds float64) time.Duration {

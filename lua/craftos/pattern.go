@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	lua "github.com/yuin/gopher-lua"
 )
 
 // Limits of Lua patterns, those of Lua itself.
@@ -27,6 +29,18 @@ type matcher struct {
 	captures [maxCaptures]capture
 	level    int
 	depth    int
+	steps    int
+	pause    func() // called now and then: a pattern may take longer than a computer may
+}
+
+// stepsPerPause is how much work lies between two pauses: less than a millisecond's.
+const stepsPerPause = 1 << 15
+
+func (m *matcher) step(n int) {
+	if m.steps += n; m.steps >= stepsPerPause && m.pause != nil {
+		m.steps = 0
+		m.pause()
+	}
 }
 
 type patternError struct{ error }
@@ -46,6 +60,15 @@ func (m *matcher) match(at int) (end int, err error) {
 	return m.do(at, 0), nil
 }
 
+// newMatcher makes a matcher for a call of the coroutine that l belongs to.
+func newMatcher(l *lua.LState, s, p string) *matcher {
+	m := &matcher{s: s, p: p}
+	if r := routineOf(l); r != nil {
+		m.pause = r.look
+	}
+	return m
+}
+
 func (m *matcher) fail(format string, args ...any) {
 	panic(patternError{fmt.Errorf(format, args...)})
 }
@@ -53,6 +76,7 @@ func (m *matcher) fail(format string, args ...any) {
 var errPatternTooComplex = errors.New("pattern too complex")
 
 func (m *matcher) do(s, p int) int {
+	m.step(1)
 	if m.depth++; m.depth > maxPatternDepth {
 		panic(patternError{errPatternTooComplex})
 	}
@@ -208,6 +232,7 @@ func (m *matcher) balance(s, p int) int {
 		return -1
 	}
 	begin, end, open := m.p[p], m.p[p+1], 1
+	m.step(len(m.s) - s)
 	for i := s + 1; i < len(m.s); i++ {
 		switch m.s[i] {
 		case end:
@@ -226,6 +251,7 @@ func (m *matcher) longest(s, p, end int) int {
 	for s+n < len(m.s) && m.single(s+n, p, end) {
 		n++
 	}
+	m.step(n)
 	if end+1 == len(m.p) {
 		return s + n
 	}

@@ -2,6 +2,7 @@ package craftos
 
 import (
 	"errors"
+	"regexp"
 	"runtime"
 	"strings"
 
@@ -35,12 +36,53 @@ func errorValue(err error) lua.LValue {
 	if !errors.As(err, &api) {
 		return lua.LString(err.Error())
 	}
-	if s, ok := api.Object.(lua.LString); ok {
-		if strings.Contains(string(s), "callstack overflow") || strings.HasSuffix(string(s), "registry overflow") {
-			return lua.LString("stack overflow")
-		}
+	return luaWords(api.Object)
+}
+
+// Messages of gopher-lua, and what Lua says in their place.
+var (
+	overflowMessage = regexp.MustCompile(`^.*(callstack|registry) overflow`)
+	indexMessage    = regexp.MustCompile(`attempt to index a non-table object\((\w+)\) with key '(.*)'$`)
+	mathMessage     = regexp.MustCompile(`cannot perform \w+ operation between (\w+) and (\w+)$`)
+	callMessage     = regexp.MustCompile(`attempt to call a non-function object$`)
+)
+
+// luaWords puts an error that gopher-lua raised into Lua's words; other values it returns as they are.
+func luaWords(value lua.LValue) lua.LValue {
+	s, ok := value.(lua.LString)
+	if !ok {
+		return value
 	}
-	return api.Object
+	text := string(s)
+	switch {
+	case strings.HasSuffix(text, " overflow") && overflowMessage.MatchString(text):
+		return lua.LString("stack overflow")
+	case strings.Contains(text, "a non-table object("):
+		return lua.LString(indexMessage.ReplaceAllString(text, "attempt to index a $1 value (field '$2')"))
+	case strings.HasSuffix(text, "a non-function object"):
+		return lua.LString(callMessage.ReplaceAllString(text, "attempt to call a nil value"))
+	case strings.Contains(text, "cannot perform "):
+		return lua.LString(mathWords(text))
+	}
+	return value
+}
+
+func mathWords(text string) string {
+	at := mathMessage.FindStringSubmatchIndex(text)
+	if at == nil {
+		return text
+	}
+	left, right := text[at[2]:at[3]], text[at[4]:at[5]]
+	culprit, action := left, "perform arithmetic on"
+	if strings.HasPrefix(text[at[0]:], "cannot perform concat") {
+		action = "concatenate"
+		if left == "string" || left == "number" {
+			culprit = right
+		}
+	} else if left == "number" {
+		culprit = right
+	}
+	return text[:at[0]] + "attempt to " + action + " a " + culprit + " value"
 }
 
 func callable(l *lua.LState, v lua.LValue) bool {
@@ -114,10 +156,7 @@ func (m *machine) baseXPCall(l *lua.LState) int {
 		return 2
 	}
 	wrapped := l.NewFunction(func(l *lua.LState) int {
-		message := l.Get(1)
-		if s, ok := message.(lua.LString); ok && strings.Contains(string(s), "callstack overflow") {
-			message = lua.LString("stack overflow")
-		}
+		message := luaWords(l.Get(1))
 		settleUpvalues(l)
 		l.Push(handler)
 		l.Push(message)

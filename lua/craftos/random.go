@@ -11,12 +11,12 @@ import (
 type random struct{ source *rand.Rand }
 
 func newRandom() *random {
-	return &random{source: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))} //nolint:gosec // a game's dice, no secret
+	return &random{source: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 }
 
 func (r *random) seed(l *lua.LState) int {
 	seed := math.Float64bits(checkNumber(l, 1))
-	r.source = rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // as above
+	r.source = rand.New(rand.NewPCG(seed, seed))
 	return 0
 }
 

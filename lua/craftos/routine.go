@@ -81,14 +81,7 @@ func (r *routine) Done() <-chan struct{} {
 
 // checkpoint runs every sliceInstructions instructions, or sooner when a hook is due.
 func (r *routine) checkpoint() {
-	m := r.machine
-	if m.stopped() {
-		runtime.Goexit()
-	}
-	if m.overdue(time.Now()) {
-		r.refill()
-		raise(r.current, lua.LString(position(r.current, 0)+"Too long without yielding"))
-	}
+	r.look()
 	if r.hook != nil && !r.inHook {
 		r.hookLeft -= r.sliceLength()
 		if r.hookLeft <= 0 {
@@ -97,6 +90,21 @@ func (r *routine) checkpoint() {
 		}
 	}
 	r.refill()
+}
+
+// look ends the goroutine when the machine has stopped, and throws when the program ran for too long.
+func (r *routine) look() {
+	m := r.machine
+	if m.stopped() {
+		runtime.Goexit()
+	}
+	if m.overdue(time.Now()) {
+		r.refill()
+		raise(r.current, lua.LString(position(r.current, 0)+"Too long without yielding"))
+	}
+	if m.stopped() {
+		runtime.Goexit()
+	}
 }
 
 func (r *routine) sliceLength() int {

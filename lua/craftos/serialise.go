@@ -1,8 +1,6 @@
 package craftos
 
 import (
-	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 
@@ -43,7 +41,10 @@ func luaSerialise(l *lua.LState) int {
 
 func (w *luaWriter) value(v lua.LValue, indent string, depth int) error {
 	if depth > maxSerialiseDepth {
-		return errors.New("stack overflow")
+		return gameError("stack overflow")
+	}
+	if w.b.Len() > maxString {
+		return gameError("not enough memory")
 	}
 	switch v := v.(type) {
 	case *lua.LTable:
@@ -64,7 +65,7 @@ func (w *luaWriter) value(v lua.LValue, indent string, depth int) error {
 	case lua.LBool, *lua.LNilType:
 		w.b.WriteString(v.String())
 	default:
-		return fmt.Errorf("Cannot serialize type %s", v.Type()) //nolint:staticcheck // CC:Tweaked's words
+		return gameError("Cannot serialize type " + v.Type().String())
 	}
 	return nil
 }
@@ -72,9 +73,9 @@ func (w *luaWriter) value(v lua.LValue, indent string, depth int) error {
 func (w *luaWriter) table(t *lua.LTable, indent string, depth int) error {
 	if writing, seen := w.active[t]; seen {
 		if writing {
-			return errors.New("Cannot serialize table with recursive entries") //nolint:staticcheck // as above
+			return gameError("Cannot serialize table with recursive entries")
 		}
-		return errors.New("Cannot serialize table with repeated entries") //nolint:staticcheck // as above
+		return gameError("Cannot serialize table with repeated entries")
 	}
 	if first, _ := t.Next(lua.LNil); first == lua.LNil {
 		w.b.WriteString("{}")

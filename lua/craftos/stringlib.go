@@ -119,7 +119,7 @@ func find(l *lua.LState, positions bool) int {
 		l.Push(lua.LNumber(from + at + len(p)))
 		return 2
 	}
-	m := matcher{s: s, p: p}
+	m := newMatcher(l, s, p)
 	anchored := strings.HasPrefix(p, "^")
 	if anchored {
 		m.p = p[1:]
@@ -180,9 +180,12 @@ func (m *matcher) first(l *lua.LState, start, end int) lua.LValue {
 }
 
 func stringGmatch(l *lua.LState) int {
-	m := &matcher{s: checkString(l, 1), p: checkString(l, 2)}
+	m := newMatcher(l, checkString(l, 1), checkString(l, 2))
 	at, last := 0, -1
 	l.Push(l.NewFunction(func(l *lua.LState) int {
+		if r := routineOf(l); r != nil {
+			m.pause = r.look
+		}
 		for ; at <= len(m.s); at++ {
 			end, err := m.match(at)
 			if err != nil {
@@ -209,7 +212,7 @@ func stringGsub(l *lua.LState) int {
 		badArgument(l, 3, "string/function/table", replacement)
 	}
 	limit := optInt(l, 4, len(s)+1)
-	m := matcher{s: s, p: p}
+	m := newMatcher(l, s, p)
 	anchored := strings.HasPrefix(p, "^")
 	if anchored {
 		m.p = p[1:]

@@ -87,11 +87,11 @@ func checkColour(l *lua.LState, n int) uint8 {
 	if c <= 0 {
 		throw(l, "Colour out of range")
 	}
-	index := bits.Len(uint(c)) - 1 //nolint:gosec // positive
+	index := bits.Len(uint(c)) - 1
 	if index > colourBlack {
 		throw(l, "Colour out of range")
 	}
-	return uint8(index) //nolint:gosec // 0–15
+	return uint8(index)
 }
 
 func (t *terminal) getColour(colour *uint8) lua.LGFunction {
@@ -115,7 +115,7 @@ func (t *terminal) setColour(colour *uint8) lua.LGFunction {
 
 func pushRGB(l *lua.LState, rgb uint32) int {
 	for shift := 16; shift >= 0; shift -= 8 {
-		l.Push(lua.LNumber(float64(rgb>>uint(shift)&0xff) / 255)) //nolint:gosec // 0, 8 or 16
+		l.Push(lua.LNumber(float64(rgb>>uint(shift)&0xff) / 255))
 	}
 	return 3
 }

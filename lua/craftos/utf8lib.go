@@ -20,7 +20,7 @@ func (m *machine) openUTF8() {
 func utf8Char(l *lua.LState) int {
 	var b strings.Builder
 	for i := 1; i <= l.GetTop(); i++ {
-		b.WriteRune(rune(checkInt(l, i))) //nolint:gosec // checkInt is within 32 bits
+		b.WriteRune(rune(checkInt(l, i)))
 	}
 	l.Push(lua.LString(b.String()))
 	return 1

@@ -1,22 +1,23 @@
 package craftos
 
 import (
-	"errors"
 	"io/fs"
 	"sort"
 	"strings"
 	"time"
 )
 
-// Reasons for which a file operation fails, in the words of CC:Tweaked.
-var (
-	errNoSuchFile   = errors.New("No such file")              //nolint:staticcheck // CC:Tweaked's words
-	errNotAFile     = errors.New("Not a file")                //nolint:staticcheck // as above
-	errNotADir      = errors.New("Not a directory")           //nolint:staticcheck // as above
-	errFileExists   = errors.New("File exists")               //nolint:staticcheck // as above
-	errAccessDenied = errors.New("Access denied")             //nolint:staticcheck // as above
-	errOutOfSpace   = errors.New("Out of space")              //nolint:staticcheck // as above
-	errCannotWrite  = errors.New("Cannot write to directory") //nolint:staticcheck // as above
+// Reasons for which a file operation fails.
+const (
+	errNoSuchFile   gameError = "No such file"
+	errNotAFile     gameError = "Not a file"
+	errNotADir      gameError = "Not a directory"
+	errFileExists   gameError = "File exists"
+	errAccessDenied gameError = "Access denied"
+	errOutOfSpace   gameError = "Out of space"
+	errCannotWrite  gameError = "Cannot write to directory"
+	errInvalidPath  gameError = "Invalid Path"
+	errInsideItself gameError = "Can't copy a directory inside itself"
 )
 
 // fileInfo is what is known about a file or directory.

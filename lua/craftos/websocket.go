@@ -4,7 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // RFC 6455 prescribes it
+	"crypto/sha1"
 	"crypto/tls"
 	"encoding/base64"
 	"encoding/binary"
@@ -260,7 +260,7 @@ func (s *socket) connect(ctx context.Context, u *url.URL, headers http.Header) (
 
 func (s *socket) open(ctx context.Context, conn *net.Conn, u *url.URL, headers http.Header) (*bufio.Reader, error) {
 	if u.Scheme == "wss" {
-		secure := tls.Client(*conn, &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12})
+		secure := tls.Client(*conn, s.net.tlsConfig(u.Hostname()))
 		if err := secure.HandshakeContext(ctx); err != nil {
 			return nil, errSecure
 		}
@@ -276,8 +276,8 @@ func (s *socket) open(ctx context.Context, conn *net.Conn, u *url.URL, headers h
 	if err != nil {
 		return nil, errCouldNot
 	}
-	_ = response.Body.Close()                    // a response that switches protocols has none
-	sum := sha1.Sum([]byte(key + websocketGUID)) //nolint:gosec // as above
+	_ = response.Body.Close() // a response that switches protocols has none
+	sum := sha1.Sum([]byte(key + websocketGUID))
 	accept := base64.StdEncoding.EncodeToString(sum[:])
 	switch {
 	case response.StatusCode != http.StatusSwitchingProtocols, response.Header.Get("Sec-Websocket-Accept") != accept:
