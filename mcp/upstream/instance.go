@@ -278,6 +278,13 @@ func (i *instance) busy() bool {
 	return i.active > 0
 }
 
+// child is the number of its process; 0: none.
+func (i *instance) child() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.pid
+}
+
 func (i *instance) offered() *offer {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -85,7 +85,7 @@ func (l *life) renew(want wanted) {
 			l.live = nil
 		}
 		l.w.log.Info("server off")
-		l.w.enter(StateOff, "", func(w *worker) { w.live, w.offer = nil, nil })
+		l.w.enter(StateOff, "", func(w *worker) { w.live, w.coming, w.offer = nil, nil, nil })
 	}
 }
 
@@ -94,12 +94,12 @@ func (l *life) start(want wanted) {
 	l.stopTimer()
 	l.started = time.Now()
 	l.next = startInstance(l.w.ctx, want.server, &l.w.owner.options, l.w.owner.host, l.w.log)
-	status := l.w.report()
+	next, status := l.next, l.w.report()
 	if l.live == nil {
 		l.w.log.Debug("server starting", zap.Stringer("transport", want.server.Transport))
 		status.State = StateStarting
 	}
-	l.w.enter(status.State, status.Err, func(w *worker) { w.attempts++ })
+	l.w.enter(status.State, status.Err, func(w *worker) { w.attempts, w.coming = w.attempts+1, next })
 }
 
 func (l *life) wait() {
@@ -149,7 +149,7 @@ func (l *life) promote() {
 		}
 	}
 	live := l.live
-	l.w.enter(StateReady, "", func(w *worker) { w.live, w.offer = live, o })
+	l.w.enter(StateReady, "", func(w *worker) { w.live, w.coming, w.offer = live, nil, o })
 	if old != nil {
 		l.retire(old)
 	}
@@ -164,7 +164,7 @@ func (l *life) failed() {
 	after := l.schedule(err)
 	if l.live != nil {
 		l.w.log.Warn("the changed server does not come up; the one before goes on serving", zap.String("err", text), zap.Duration("retry_after", after))
-		l.w.enter(StateDegraded, "its new configuration does not come up: "+text, nil)
+		l.w.enter(StateDegraded, "its new configuration does not come up: "+text, func(w *worker) { w.coming = nil })
 		return
 	}
 	l.down(err, text, after)
@@ -198,7 +198,7 @@ func (l *life) down(err error, text string, after time.Duration) {
 	l.w.log.Warn("server down", zap.String("state", string(state)), zap.String("err", text), zap.Duration("retry_after", after.Round(time.Millisecond)))
 	withdraw := l.failures >= maxOfferedFailures
 	l.w.enter(state, text, func(w *worker) {
-		w.live = nil
+		w.live, w.coming = nil, nil
 		w.status.Restarts++
 		if withdraw {
 			w.offer = nil

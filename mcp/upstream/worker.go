@@ -30,8 +30,9 @@ type worker struct {
 	removed    bool
 	kicked     bool // a call waits
 	live       *instance
-	offer      *offer // what is offered under the server's name; kept over a crash. nil: nothing
-	attempts   int    // starts so far
+	coming     *instance // for status only
+	offer      *offer    // what is offered under the server's name; kept over a crash. nil: nothing
+	attempts   int       // starts so far
 	status     Status
 	turn       chan struct{} // closed and replaced at every change of status or live
 }
@@ -220,10 +221,10 @@ func (w *worker) fullStatus() Status {
 		s.Tools = len(w.offer.lists[kindTools])
 	}
 	if w.live != nil {
-		w.live.mu.Lock()
-		s.PID = w.live.pid
-		w.live.mu.Unlock()
+		s.PID = w.live.child()
 		s.Revision = w.live.session.agreed().revision
+	} else if w.coming != nil {
+		s.PID = w.coming.child()
 	}
 	return s
 }
