@@ -46,18 +46,25 @@ func (c *call) Request(ctx context.Context, method string, params json.RawMessag
 	}
 }
 
+// TakesInputRequired implements RoundTripper.
+func (c *call) TakesInputRequired() bool { return c.modern() }
+
 // canAsk fails with CodeClientCannot if the client cannot be asked that.
 func (c *call) canAsk(method string, params json.RawMessage) error {
-	if c.session == nil && c.rounds == nil {
-		return wire.Errorf(CodeClientCannot, "the client has no session in which to ask it (%s)", method)
-	}
-	capability, known := askCapabilities[method]
-	if method == "ping" && c.session != nil {
+	if c.session != nil && method == "ping" {
 		return nil
 	}
+	capability, known := askCapabilities[method]
+	if !known {
+		return wire.Errorf(CodeClientCannot, "clients do not take %s", quoteShort(method))
+	}
 	declared, has := wire.Get(c.client.capabilities, capability)
-	if !known || !has {
-		return wire.Errorf(CodeClientCannot, "the client does not take %s", quoteShort(method))
+	if !has {
+		c.missing.Store(&capability)
+		return wire.Errorf(CodeClientCannot, "the client does not take %s: it has not declared %s", method, capability)
+	}
+	if c.session == nil && c.rounds == nil {
+		return wire.Errorf(CodeClientCannot, "the client has no session in which to ask it (%s)", method)
 	}
 	if mode, _ := wire.Get(params, "mode"); method == "elicitation/create" && string(mode) == `"url"` {
 		if _, has := wire.Get(declared, "url"); !has {

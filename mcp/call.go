@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strconv"
+	"sync/atomic"
 
 	"go.uber.org/zap"
 
@@ -23,7 +24,8 @@ type call struct {
 	message  *wire.Message
 	rounds   *rounds // nil: the call lasts for one request
 	out      out
-	streams  bool // the client takes messages ahead of the answer
+	streams  bool                   // the client takes messages ahead of the answer
+	missing  atomic.Pointer[string] // a capability that the server needed and the client has not declared
 }
 
 // out is where messages to the client go that come ahead of the answer. push does not block, and reports whether the
@@ -227,7 +229,13 @@ func (c *call) failure(ctx context.Context, entry *Entry, err error) *wire.Error
 		return wire.Errorf(CodeCancelled, "cancelled: %s", context.Cause(ctx))
 	}
 	failure := asError(err)
-	if c.modern() && failure.Code == CodeResourceNotFound {
+	switch missing := c.missing.Load(); {
+	case !c.modern():
+	case missing != nil:
+		// 2026-07-28, basic, "_meta": a request that needs what the client has not declared fails in just this way.
+		failure = wire.Errorf(CodeMissingCapability, "%s", failure.Message)
+		failure.Data = mustJSON(map[string]any{"requiredCapabilities": map[string]any{*missing: map[string]any{}}})
+	case failure.Code == CodeResourceNotFound:
 		failure = &wire.Error{Code: CodeInvalidParams, Message: failure.Message, Data: failure.Data}
 	}
 	c.endpoint.l.logger.Debug("call failed", zap.String("server", entry.Name), zap.String("method", c.message.Method),

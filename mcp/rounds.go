@@ -15,9 +15,9 @@ import (
 
 // Bounds of calls that wait for their client's next round.
 const (
-	maxParked   = 256              // at one time
-	parkTimeout = 10 * time.Minute // for a person to answer; then the call is cancelled
-	gatherDelay = 2 * time.Millisecond
+	maxParked   = 256                   // at one time
+	parkTimeout = 10 * time.Minute      // for a person to answer; then the call is cancelled
+	gatherDelay = 20 * time.Millisecond // for further questions, once there is one; nothing to the person who is asked
 )
 
 // statePrefix begins every requestState of ours; what follows is a random number, the key to the waiting call. Others are

@@ -94,6 +94,18 @@ func TestRounds(t *testing.T) {
 	equal(t, "result", a.body, `{"jsonrpc":"2.0","id":1,"result":{"all":[{"action":"accept","n":9007199254740993},{"roots":[]},{"action":"cancel"}],"resultType":"complete"}}`)
 }
 
+func TestAMissingCapabilityIsNamed(t *testing.T) {
+	b := newBed(t, mcp.Options{}, mcp.Entry{ID: "s", Name: "s", Tools: tools("t"), Server: serverFunc(
+		func(ctx context.Context, req mcp.Request) (json.RawMessage, error) {
+			return req.Client.Request(ctx, "sampling/createMessage", nil)
+		})})
+	body, headers := asker("", "s__t")
+	a := b.post(t, body, headers...)
+	equal(t, "status", a.status, http.StatusBadRequest)
+	equal(t, "answer", a.body, `{"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":`+
+		`"the client does not take sampling/createMessage: it has not declared sampling","data":{"requiredCapabilities":{"sampling":{}}}}}`)
+}
+
 func TestAStateOfTheServersOwnPasses(t *testing.T) {
 	b := newBed(t, mcp.Options{}, mcp.Entry{ID: "s", Name: "s", Server: echo, Tools: tools("t")})
 	body, headers := asker(`"requestState":"theirs","inputResponses":{"a":1.0},`, "s__t")

@@ -48,6 +48,13 @@ type Client interface {
 	Request(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
+// RoundTripper is what a Client may implement beside: one whose revision answers a server's questions in a further request
+// (2026-07-28). A server of that revision does best to return its `input_required` result to such a client as it is, so that
+// keys and state stay the server's own. Request works for it too, for servers that can only ask while they work.
+type RoundTripper interface {
+	TakesInputRequired() bool
+}
+
 // Definition is one tool, prompt, resource or resource template: the name (for resources the uri) that routes to it, and
 // the whole object as the server sent it.
 type Definition struct {
