@@ -16,8 +16,11 @@ func (m *machine) openLibraries() error {
 		name string
 		open lua.LGFunction
 	}{
-		{lua.BaseLibName, lua.OpenBase}, {lua.TabLibName, lua.OpenTable}, {lua.StringLibName, lua.OpenString},
-		{lua.MathLibName, lua.OpenMath}, {lua.DebugLibName, lua.OpenDebug},
+		{lua.BaseLibName, lua.OpenBase},
+		{lua.TabLibName, lua.OpenTable},
+		{lua.StringLibName, lua.OpenString},
+		{lua.MathLibName, lua.OpenMath},
+		{lua.DebugLibName, lua.OpenDebug},
 	} {
 		m.root.Push(m.root.NewFunction(lib.open))
 		m.root.Push(lua.LString(lib.name))

@@ -118,19 +118,27 @@ func (n *network) perform(u *url.URL, call httpCall) {
 	case <-n.machine.ctx.Done():
 		return
 	}
-	response, body, err := n.exchange(u, call)
+	got, err := n.exchange(u, call)
 	q := n.machine.queue
 	switch {
 	case err != nil:
 		q.push("http_failure", call.address, friendly(err).Error())
-	case response.StatusCode >= http.StatusBadRequest:
-		q.push("http_failure", call.address, reasonPhrase(response), responseHandle(response, body))
+	case got.code >= http.StatusBadRequest:
+		q.push("http_failure", call.address, got.phrase, maker(got.handle))
 	default:
-		q.push("http_success", call.address, responseHandle(response, body))
+		q.push("http_success", call.address, maker(got.handle))
 	}
 }
 
-func (n *network) exchange(u *url.URL, call httpCall) (*http.Response, []byte, error) {
+// httpAnswer is a response that was read whole.
+type httpAnswer struct {
+	code    int
+	phrase  string
+	headers http.Header
+	body    []byte
+}
+
+func (n *network) exchange(u *url.URL, call httpCall) (*httpAnswer, error) {
 	ctx, cancel := context.WithTimeout(n.machine.ctx, call.timeout)
 	defer cancel()
 	transport := &http.Transport{
@@ -149,7 +157,7 @@ func (n *network) exchange(u *url.URL, call httpCall) (*http.Response, []byte, e
 	}}
 	request, err := http.NewRequestWithContext(ctx, call.method, u.String(), strings.NewReader(call.body))
 	if err != nil {
-		return nil, nil, errURLMalformed
+		return nil, errURLMalformed
 	}
 	request.Header = call.headers
 	if request.Header.Get("User-Agent") == "" {
@@ -163,44 +171,38 @@ func (n *network) exchange(u *url.URL, call httpCall) (*http.Response, []byte, e
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, nil, fmt.Errorf("request: %w", err)
+		return nil, fmt.Errorf("request: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxDownload+1))
 	switch {
 	case err != nil:
-		return nil, nil, fmt.Errorf("read the body: %w", err)
+		return nil, fmt.Errorf("read the body: %w", err)
 	case len(body) > maxDownload:
-		return nil, nil, errTooLarge
+		return nil, errTooLarge
 	}
-	return response, body, nil
-}
-
-func reasonPhrase(response *http.Response) string {
 	_, phrase, _ := strings.Cut(response.Status, " ")
-	return phrase
+	return &httpAnswer{code: response.StatusCode, phrase: phrase, headers: response.Header, body: body}, nil
 }
 
-// responseHandle makes the handle of a response once its event is delivered.
-func responseHandle(response *http.Response, body []byte) maker {
-	return func(m *machine) lua.LValue {
-		h := &fileHandle{machine: m, disk: m.computer.disk, file: memoryFile{&node{content: body}}, uncounted: true}
-		t := h.table(true, false)
-		m.setFuncs(t, map[string]lua.LGFunction{
-			"getResponseCode": func(l *lua.LState) int {
-				l.Push(lua.LNumber(response.StatusCode))
-				l.Push(lua.LString(reasonPhrase(response)))
-				return 2
-			},
-			"getResponseHeaders": func(l *lua.LState) int {
-				headers := newTable()
-				for name, values := range response.Header {
-					headers.RawSetString(name, lua.LString(strings.Join(values, ",")))
-				}
-				l.Push(headers)
-				return 1
-			},
-		})
-		return t
-	}
+// handle makes the Lua table of a response.
+func (a *httpAnswer) handle(m *machine) lua.LValue {
+	h := &fileHandle{machine: m, disk: m.computer.disk, file: memoryFile{&node{content: a.body}}, uncounted: true}
+	t := h.table(true, false)
+	m.setFuncs(t, map[string]lua.LGFunction{
+		"getResponseCode": func(l *lua.LState) int {
+			l.Push(lua.LNumber(a.code))
+			l.Push(lua.LString(a.phrase))
+			return 2
+		},
+		"getResponseHeaders": func(l *lua.LState) int {
+			headers := newTable()
+			for name, values := range a.headers {
+				headers.RawSetString(name, lua.LString(strings.Join(values, ",")))
+			}
+			l.Push(headers)
+			return 1
+		},
+	})
+	return t
 }

@@ -13,6 +13,9 @@ import (
 // maxJSONDepth is where nesting overflows; the game's parser, written in Lua, overflows its stack.
 const maxJSONDepth = 16_000
 
+// cannotSerialise begins the errors of both serialisers.
+const cannotSerialise = "Cannot serialize " //nolint:misspell // the game's words
+
 // openTextutils installs the parts of textutils that are heavy: the rom adds the rest.
 func (m *machine) openTextutils() {
 	lib := newTable()
@@ -104,7 +107,7 @@ func (w *jsonWriter) value(v lua.LValue, depth int) error {
 		w.b.WriteString(v.String())
 		return nil
 	}
-	return gameError("Cannot serialize type " + v.Type().String())
+	return gameError(cannotSerialise + "type " + v.Type().String())
 }
 
 // table writes an object when there is any string key, and then drops what is in the array part; otherwise an array up
@@ -112,9 +115,9 @@ func (w *jsonWriter) value(v lua.LValue, depth int) error {
 func (w *jsonWriter) table(t *lua.LTable, depth int) error {
 	if writing, seen := w.active[t]; seen {
 		if writing {
-			return gameError("Cannot serialize table with recursive entries")
+			return gameError(cannotSerialise + "table with recursive entries")
 		}
-		return gameError("Cannot serialize table with repeated entries")
+		return gameError(cannotSerialise + "table with repeated entries")
 	}
 	w.active[t] = true
 	defer func() {

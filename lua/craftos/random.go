@@ -21,15 +21,13 @@ func (r *random) seed(l *lua.LState) int {
 }
 
 func (r *random) random(l *lua.LState) int {
-	low, high := 1.0, 0.0
-	switch l.GetTop() {
-	case 0:
+	if l.GetTop() == 0 {
 		l.Push(lua.LNumber(r.source.Float64()))
 		return 1
-	case 1:
-		high = math.Floor(checkNumber(l, 1))
-	default:
-		low, high = math.Floor(checkNumber(l, 1)), math.Floor(checkNumber(l, 2))
+	}
+	low, high := 1.0, math.Floor(checkNumber(l, 1))
+	if l.GetTop() > 1 {
+		low, high = high, math.Floor(checkNumber(l, 2))
 	}
 	if !(low <= high) || high-low >= 1<<53 {
 		throw(l, "bad argument #1 to 'random' (interval is empty)")

@@ -65,7 +65,7 @@ func (w *luaWriter) value(v lua.LValue, indent string, depth int) error {
 	case lua.LBool, *lua.LNilType:
 		w.b.WriteString(v.String())
 	default:
-		return gameError("Cannot serialize type " + v.Type().String())
+		return gameError(cannotSerialise + "type " + v.Type().String())
 	}
 	return nil
 }
@@ -73,9 +73,9 @@ func (w *luaWriter) value(v lua.LValue, indent string, depth int) error {
 func (w *luaWriter) table(t *lua.LTable, indent string, depth int) error {
 	if writing, seen := w.active[t]; seen {
 		if writing {
-			return gameError("Cannot serialize table with recursive entries")
+			return gameError(cannotSerialise + "table with recursive entries")
 		}
-		return gameError("Cannot serialize table with repeated entries")
+		return gameError(cannotSerialise + "table with repeated entries")
 	}
 	if first, _ := t.Next(lua.LNil); first == lua.LNil {
 		w.b.WriteString("{}")

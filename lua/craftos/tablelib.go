@@ -33,7 +33,7 @@ func tableUnpack(l *lua.LState) int {
 		badArgument(l, 1, "table", value)
 	}
 	from := optInt(l, 2, 1)
-	to := 0
+	var to int
 	if l.Get(3) == lua.LNil {
 		to = l.ObjLen(value)
 	} else {

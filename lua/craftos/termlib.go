@@ -3,6 +3,7 @@ package craftos
 import (
 	"fmt"
 	"math/bits"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -57,19 +58,15 @@ func (m *machine) openTerm() {
 			return 0
 		},
 	}
-	for american, british := range map[string]string{"Color": "Colour", "PaletteColor": "PaletteColour"} {
-		for _, name := range []string{american, british} {
-			switch american {
-			case "Color":
-				funcs["getText"+name], funcs["setText"+name] = t.getColour(&t.fg), t.setColour(&t.fg)
-				funcs["getBackground"+name], funcs["setBackground"+name] = t.getColour(&t.bg), t.setColour(&t.bg)
-				funcs["is"+name] = func(l *lua.LState) int { l.Push(lua.LTrue); return 1 }
-			case "PaletteColor":
-				funcs["get"+name], funcs["set"+name] = t.getPalette, t.setPalette
-			}
-		}
+	yes := func(l *lua.LState) int { l.Push(lua.LTrue); return 1 }
+	for british, fn := range map[string]lua.LGFunction{
+		"getTextColour": t.getColour(&t.fg), "setTextColour": t.setColour(&t.fg), "isColour": yes,
+		"getBackgroundColour": t.getColour(&t.bg), "setBackgroundColour": t.setColour(&t.bg),
+		"getPaletteColour": t.getPalette, "setPaletteColour": t.setPalette, "nativePaletteColour": nativePalette,
+	} {
+		funcs[british] = fn
+		funcs[strings.Replace(british, "our", "or", 1)] = fn // each has its American twin
 	}
-	funcs["nativePaletteColor"], funcs["nativePaletteColour"] = nativePalette, nativePalette
 	m.setFuncs(lib, funcs)
 	m.root.SetGlobal("term", lib)
 }

@@ -365,7 +365,7 @@ func sanitise(text string) []byte {
 // receive waits for the next message of this socket; like the real one it swallows every other event meanwhile.
 func (s *socket) receive(l *lua.LState) int {
 	r := routineOf(l)
-	var timer lua.LValue = lua.LNil
+	timer := lua.LNil
 	if l.Get(1) != lua.LNil {
 		id, ok := r.machine.timers.start("timer", ticks(checkFinite(l, 1)), time.Now())
 		if !ok {
