@@ -10,15 +10,15 @@ import (
 // hostileMemory bounds what reading any file allocates in all, which is more than it ever holds.
 const hostileMemory = 32 << 20
 
-// hostileFiles are files of nearly 4 MiB, each made to cost as much as can be.
+// hostileFiles are files of nearly hostileSize, each made to cost as much as can be.
 func hostileFiles() map[string]string {
 	fill := func(before, unit, after string) string {
-		return before + strings.Repeat(unit, (maxFileBytes-len(before)-len(after))/len(unit)) + after
+		return before + strings.Repeat(unit, (hostileSize-len(before)-len(after))/len(unit)) + after
 	}
 	numbered := func(before, format, after string) string {
 		var b strings.Builder
 		b.WriteString(before)
-		for i := 0; b.Len() < maxFileBytes-len(after)-2*len(format); i++ {
+		for i := 0; b.Len() < hostileSize-len(after)-2*len(format); i++ {
 			fmt.Fprintf(&b, format, i)
 		}
 		return b.String() + after
@@ -59,7 +59,7 @@ func TestHostileFilesAreCheap(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	for what, text := range hostileFiles() {
 		t.Run(what, func(t *testing.T) {
-			if len(text) > maxFileBytes {
+			if len(text) > hostileSize {
 				t.Fatal("the file is too large to be read at all")
 			}
 			b := newBed(t)

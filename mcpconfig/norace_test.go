@@ -4,5 +4,8 @@ package mcpconfig
 
 import "time"
 
-// hostileTime is the bound for hostile inputs.
-const hostileTime = 100 * time.Millisecond
+// The size of hostile files, and the bound of the time to read one.
+const (
+	hostileSize = maxFileBytes
+	hostileTime = 100 * time.Millisecond
+)

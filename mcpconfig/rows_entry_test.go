@@ -14,7 +14,7 @@ var transportRows = []row{
 	{25, "command and url with a type", func(t *testing.T, b *bed) {
 		for text, transport := range map[string]Transport{"stdio": TransportStdio, "http": TransportHTTP, "sse": TransportSSE} {
 			s, _ := b.one(fields(`"command":"x","url":"https://h","type":"` + text + `"`))
-			if s.Transport != transport || s.Inferred || (s.Command.IsZero()) != (transport != TransportStdio) || s.URL.IsZero() != (transport == TransportStdio) {
+			if s.Transport != transport || s.Inferred || s.Command.IsZero() != (transport != TransportStdio) || s.URL.IsZero() != (transport == TransportStdio) {
 				t.Fatal(text, s)
 			}
 		}
