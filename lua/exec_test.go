@@ -157,21 +157,43 @@ func TestExecCancel(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	_, p := h.connect(craftos.Options{ID: 1})
-	for _, source := range []string{"while true do end", "sleep(1000)"} {
-		id, answer := p.start("exec-lua", map[string]any{"sourceBase64": b64("_G.started = true " + source), "timeoutMs": 60000}, time.Minute)
-		until(t, "the code runs", func() bool { return p.exec("return _G.started", time.Minute).Returns[0].Value == true })
+	for _, source := range []string{
+		"_G.n = 0 while true do _G.n = _G.n + 1 end",
+		"_G.n = 0 while true do _G.n = _G.n + 1 sleep(0.05) end",
+	} {
+		id, answer := p.start("exec-lua", map[string]any{"sourceBase64": b64(source), "timeoutMs": 60000}, time.Minute)
+		count := func(before string) any { return p.exec(before+" return _G.n or 0", time.Minute).Returns[0].Value }
+		until(t, "the code runs", func() bool { return count("") != 0.0 })
 		p.write(frame{Type: "cancel", ID: id})
-		// It has stopped when the computer's functions are its own again, which they are once nothing runs.
-		r := p.exec("_G.started = nil return 'alive'", time.Minute)
-		if !r.OK {
-			t.Errorf("after a cancel: %+v", r)
+		stopped := count("sleep(0.1)")
+		if later := count("sleep(0.3)"); later != stopped {
+			t.Errorf("it counts on after a cancel: %v, %v", stopped, later)
 		}
 		select {
 		case f := <-answer:
 			t.Errorf("a cancelled request was answered: %+v", f)
 		default:
 		}
+		p.exec("_G.n = nil", time.Minute)
 	}
+}
+
+// The computer's own functions are replaced only while something runs.
+func TestExecLeavesTheComputerAsItWas(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	const names = "{coroutine.resume, coroutine.wrap, os.reboot, os.shutdown, print, write, debug.sethook, term.current()}"
+	m, p := h.connect(craftos.Options{ID: 1, Files: disk(t, map[string]string{
+		"startup/00_before.lua": "_G.before = " + names,
+		"check.lua": "local now, same = " + names + ", 0 for i, f in ipairs(now) do if f == _G.before[i] then same = same + 1 end end " +
+			"print('same: ' .. same .. ' of ' .. #now)",
+	})})
+	p.exec("print('x')", time.Minute)
+	p.exec("while true do end", 50*time.Millisecond)
+	p.exec("error('x')", time.Minute)
+	p.exec("term.redirect(term.native())", time.Minute)
+	m.Type("check\n")
+	m.awaitScreen("same: 8 of 8")
 }
 
 func TestExecOutputIsCapturedWhereverItComesFrom(t *testing.T) {

@@ -59,8 +59,8 @@ function capture.buffer(limit)
 end
 
 --- An invisible terminal of the size of the current one, to be passed to term.redirect. What is written to it goes to
---- buffer as a stream of lines. terminal.silent = true keeps writes from the buffer; terminal.sync() says that what is on
---- the terminal so far is in the buffer already.
+--- buffer as a stream of lines. terminal.flow(text) is print's way: the text goes to buffer as it is, not wrapped, and the
+--- cursor moves as if it had been written; it returns the lines that it took.
 function capture.terminal(buffer)
   local width, height = term.getSize()
   local terminal = window.create(term.current(), 1, 1, width, height, false)
@@ -73,7 +73,7 @@ function capture.terminal(buffer)
   end
 
   local function stream(text)
-    if terminal.silent or text == "" then
+    if text == "" then
       return
     end
     local x, y = terminal.getCursorPos()
@@ -104,8 +104,21 @@ function capture.terminal(buffer)
     nativeScroll(n)
   end
 
-  function terminal.sync()
+  -- Nothing is drawn: nobody sees this terminal, and drawing is most of the cost of printing.
+  function terminal.flow(text)
+    buffer.put(text)
+    local x, y = terminal.getCursorPos()
+    local lines, from = 0, 1
+    repeat
+      local at = text:find("\n", from, true)
+      local last = x - 1 + (at or #text + 1) - from
+      local wraps = last > width and math.floor((last - 1) / width) or 0
+      lines, x = lines + wraps + (at and 1 or 0), at and 1 or last - wraps * width + 1
+      from = at and at + 1
+    until not at
+    terminal.setCursorPos(x, math.min(height, y + lines))
     column, row = terminal.getCursorPos()
+    return lines
   end
 
   return terminal

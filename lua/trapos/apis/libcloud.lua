@@ -35,7 +35,7 @@ local counter = 0
 -- A token that no other program on this computer has.
 local function token()
   counter = counter + 1
-  return ("%d-%d-%d"):format(os.epoch("utc") % 2 ^ 31, math.random(0, 2 ^ 30), counter)
+  return ("%d-%d-%d"):format(os.epoch("utc") % 2 ^ 31, math.random(0, 2 ^ 24), counter)
 end
 
 -- Waits for an event of that name and first argument; returns its arguments, or nil after so many seconds.

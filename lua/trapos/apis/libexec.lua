@@ -214,7 +214,7 @@ function exec.run(source, options)
   local buffer = capture.buffer(options.outputLimit)
   local run = sandbox.start(function()
     return xpcall(fn, onError)
-  end, buffer, capture.terminal(buffer))
+  end, capture.terminal(buffer))
   local deadline = now() + options.timeoutMs
   local timer = os.startTimer(options.timeoutMs / 1000 + 0.05)
   local fine, result = pcall(drive, run, nextId, deadline, options.control or {})

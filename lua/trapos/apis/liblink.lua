@@ -46,7 +46,7 @@ function link.create(options)
   local joiner = wire.joiner()
   local cancelRetry, refusal, told
   local maxFrame = wire.MAX_FRAME
-  local nonce = ("%x%x"):format(os.epoch("utc") % 2 ^ 31, math.random(0, 2 ^ 30))
+  local nonce = ("%x%x"):format(os.epoch("utc") % 2 ^ 31, math.random(0, 2 ^ 24))
   local open, flush
 
   local function enter(state)

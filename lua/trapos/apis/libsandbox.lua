@@ -9,8 +9,6 @@ local unpack = table.unpack or unpack
 
 -- Instructions between two looks at the clock: well under a millisecond.
 local HOOK_COUNT = 5000
--- Longest piece of output that is also drawn on the run's invisible terminal; of a longer one, its end.
-local MAX_DRAWN = 2048
 
 local sandbox = {}
 
@@ -76,21 +74,10 @@ local function text(separator, ...)
   return table.concat(parts, separator, 1, parts.n)
 end
 
--- Output goes to the buffer unwrapped; the terminal gets it too, so that cursor positions stay true.
-local function output(run, s, draw)
-  local terminal = run.terminal
-  run.buffer.put(s)
-  terminal.silent = true
-  local lines = draw(#s > MAX_DRAWN and s:sub(-MAX_DRAWN) or s)
-  terminal.silent = false
-  terminal.sync()
-  return lines
-end
-
--- The run whose output a call of print or write is: not when it goes to a monitor or is drawn by ourselves.
+-- The run whose output a call of print or write is: not when it goes to a monitor.
 local function outputRun()
   local run = currentRun()
-  if run and not run.terminal.silent and term.current() == run.terminal then
+  if run and term.current() == run.terminal then
     return run
   end
 end
@@ -154,9 +141,7 @@ function replacement.print(old)
     if not run then
       return old(...)
     end
-    return output(run, text("\t", ...) .. "\n", function(s)
-      return old((s:gsub("\n$", "")))
-    end)
+    return run.terminal.flow(text("\t", ...) .. "\n")
   end
 end
 
@@ -166,7 +151,7 @@ function replacement.write(old)
     if not run then
       return old(...)
     end
-    return output(run, text("", ...), old)
+    return run.terminal.flow(text("", ...))
   end
 end
 
@@ -211,9 +196,9 @@ function sandbox.leaver(what, otherwise)
   return leave(what)(otherwise)
 end
 
---- Begins a run of fn with a buffer and a terminal of libcapture. Returns run, with run.co to be resumed by run.resume.
-function sandbox.start(fn, buffer, terminal)
-  local run = { members = {}, buffer = buffer, terminal = terminal, sliceEnd = 0, co = native.create(fn) }
+--- Begins a run of fn on a terminal of libcapture. Returns run, with run.co to be resumed by run.resume.
+function sandbox.start(fn, terminal)
+  local run = { members = {}, terminal = terminal, sliceEnd = 0, co = native.create(fn) }
   if active == 0 then
     install()
   end

@@ -26,7 +26,7 @@ local function save(name, value)
   settings.save(".settings")
 end
 
---- The gateway's address, from whatever a person may write: HOST, HOST:PORT, http://…, with or without /gateway.
+--- The gateway's address, from whatever a person may write: HOST, HOST:PORT, http://..., with or without /gateway.
 local function address(text)
   local scheme, rest = text:match("^(%a+)://(.+)$")
   if not scheme then

@@ -44,7 +44,11 @@ local function rivalRuns()
   end
 end
 
+-- Whatever program has redirected its output meanwhile, what we say goes to the screen that we were started on.
+local screen = term.current()
+
 local function say(lines)
+  local before = term.redirect(screen)
   local old = term.getTextColour()
   for i, line in ipairs(lines) do
     if term.isColour() then
@@ -53,6 +57,7 @@ local function say(lines)
     print((i == 1 and "cloud: " or "  ") .. line)
   end
   term.setTextColour(old)
+  term.redirect(before)
 end
 
 if not setting("cloud.url") then
@@ -68,7 +73,8 @@ end
 _G.trapos_cloud_started = true
 
 local loop = eventloop.create()
-local boot = ("%08x%08x%04x"):format(os.epoch("utc") % 2 ^ 32, math.random(0, 2 ^ 31 - 1), math.random(0, 65535))
+-- Tells a reboot from a reconnect. Small ranges: a wider one is an error in some versions of the game.
+local boot = ("%x%06x%06x"):format(os.epoch("utc") % 2 ^ 31, math.random(0, 2 ^ 24 - 1), math.random(0, 2 ^ 24 - 1))
 local owners = {} -- type -> owner
 local open = {} -- event id -> request of the host
 local leaving = {} -- event ids of answers that wait for the socket
