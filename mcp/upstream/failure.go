@@ -119,10 +119,6 @@ func unwrapAll(err error) string {
 
 // unstartable says why a child process could not be started.
 func unstartable(err error) error {
-	var path *os.PathError
-	if errors.As(err, &path) && path.Op == "chdir" {
-		return failf(err, "its working folder (cwd) cannot be entered: %s", path.Err)
-	}
 	return failf(err, "its command cannot be started: %s", describe(err))
 }
 

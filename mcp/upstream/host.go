@@ -70,7 +70,11 @@ func (h *host) command(server mcpconfig.Server) (command, error) {
 	if !own {
 		env = setVariable(env, "PATH", strings.Join(withFolderOf(path, folders), string(filepath.ListSeparator)))
 	}
-	c := command{env: env, dir: h.folder(server, env), marker: h.run + "." + rand.Text()}
+	dir := h.folder(server, env)
+	if dir != "" && !isFolder(dir) { // the system would blame the command
+		return command{}, failf(nil, "its working folder (cwd) does not exist")
+	}
+	c := command{env: env, dir: dir, marker: h.run + "." + rand.Text()}
 	args := make([]string, len(server.Args))
 	for i, a := range server.Args {
 		args[i] = a.Reveal()
