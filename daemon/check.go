@@ -24,7 +24,11 @@ func Check(files []string, flags Flags) (mcpconfig.Report, error) {
 		}
 		abs[i] = path
 	}
-	return mcpconfig.Check(abs, s.loadOptions(s.MCPAddr, nil)), nil
+	stored, err := readWorkspaces(s.StateDir)
+	if err != nil {
+		return mcpconfig.Report{}, failf(ErrSettings, "%v", err)
+	}
+	return mcpconfig.Check(abs, s.loadOptions(s.workspaces(stored), s.MCPAddr, nil)), nil
 }
 
 // RuntimeDir is where the service that this environment means has its control socket.
@@ -46,4 +50,11 @@ func ComputerPassword(getenv func(string) string) (mcpconfig.Secret, error) {
 // ListenerToken is the listener's bearer token, for the command line's own calls; empty if none is set.
 func ListenerToken(getenv func(string) string) (mcpconfig.Secret, error) {
 	return readSecret(getenv, "TRAPOS_MCP_TOKEN")
+}
+
+// StateDir is where the service that this environment means keeps its workspaces and approvals.
+func StateDir(getenv func(string) string) (string, error) {
+	var s Settings
+	err := s.readDirectories(getenv, Flags{})
+	return s.StateDir, err
 }

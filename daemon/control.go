@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
@@ -20,15 +19,6 @@ type control struct {
 	served   chan error
 }
 
-// operations is what control can ask of the service.
-type operations interface {
-	serviceReport() ServiceReport
-	serversReport() ServersReport
-	computersReport() ComputersReport
-	reload(ctx context.Context) error
-	restart(name string) error
-}
-
 const (
 	controlTimeout      = 30 * time.Second // for one answer, a reload included
 	controlMaxBodyBytes = 64 << 10
@@ -36,41 +26,17 @@ const (
 
 // startControl takes over an open socket.
 func startControl(listener net.Listener, ops operations, log *zap.Logger) *control {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/service", func(w http.ResponseWriter, _ *http.Request) { answer(w, ops.serviceReport()) })
-	mux.HandleFunc("GET /v1/servers", func(w http.ResponseWriter, _ *http.Request) { answer(w, ops.serversReport()) })
-	mux.HandleFunc("GET /v1/computers", func(w http.ResponseWriter, _ *http.Request) { answer(w, ops.computersReport()) })
-	mux.HandleFunc("POST /v1/reload", func(w http.ResponseWriter, r *http.Request) {
-		if err := ops.reload(r.Context()); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		answer(w, ops.serversReport())
-	})
-	mux.HandleFunc("POST /v1/servers/{name}/restart", func(w http.ResponseWriter, r *http.Request) {
-		if err := ops.restart(r.PathValue("name")); err != nil {
-			http.Error(w, err.Error(), http.StatusNotFound)
-			return
-		}
-		answer(w, ops.serversReport())
-	})
 	c := &control{
 		listener: listener,
 		served:   make(chan error, 1),
 		server: &http.Server{
-			Handler:           http.MaxBytesHandler(mux, controlMaxBodyBytes),
+			Handler:           http.MaxBytesHandler(controlRoutes(ops), controlMaxBodyBytes),
 			ReadHeaderTimeout: controlTimeout, ReadTimeout: controlTimeout, WriteTimeout: controlTimeout,
 			ErrorLog: zap.NewStdLog(log),
 		},
 	}
 	go func() { c.served <- c.server.Serve(listener) }()
 	return c
-}
-
-func answer(w http.ResponseWriter, report any) {
-	w.Header().Set("Content-Type", "application/json")
-	// The peer may have gone; there is nobody else to tell.
-	_ = json.NewEncoder(w).Encode(report)
 }
 
 // close ends the socket and waits for the answers under way.

@@ -22,6 +22,26 @@ func (o *operationsStub) serversReport() ServersReport {
 }
 func (o *operationsStub) computersReport() ComputersReport { return computersReport(nil) }
 func (o *operationsStub) reload(context.Context) error     { o.reloaded++; return nil }
+func (o *operationsStub) pendingReport() PendingReport     { return PendingReport{Version: 1} }
+func (o *operationsStub) workspacesReport() (WorkspacesReport, error) {
+	return WorkspacesReport{}, errors.New("workspaces.json cannot be read")
+}
+
+func (o *operationsStub) approve(_ context.Context, name string) (PendingReport, error) {
+	if name == "" {
+		return PendingReport{}, failf(ErrUsage, "nothing waits")
+	}
+	return PendingReport{Version: 1, Pending: []Pending{{Name: name}}}, nil
+}
+
+func (o *operationsStub) addWorkspace(_ context.Context, dir string, approve bool) (Workspace, error) {
+	return Workspace{Path: dir, Approve: approve}, nil
+}
+
+func (o *operationsStub) removeWorkspace(_ context.Context, dir string) (Workspace, error) {
+	return Workspace{Path: dir}, nil
+}
+
 func (o *operationsStub) restart(name string) error {
 	o.restarted++
 	if name != "a/b c" {
@@ -58,6 +78,24 @@ func TestControl(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := client.Restart(t.Context(), "b"); err == nil || err.Error() != "no such server: b" {
+		t.Errorf("%v", err)
+	}
+	if r, err := client.Approve(t.Context(), "x@1"); err != nil || r.Pending[0].Name != "x@1" {
+		t.Errorf("%v %v", r, err)
+	}
+	if _, err := client.Approve(t.Context(), ""); !errors.Is(err, ErrUsage) || err.Error() != "nothing waits" {
+		t.Errorf("%v", err)
+	}
+	if r, err := client.Pending(t.Context()); err != nil || r.Version != 1 {
+		t.Errorf("%v %v", r, err)
+	}
+	if w, err := client.AddWorkspace(t.Context(), Workspace{Path: "/x", Approve: true}); err != nil || w.Path != "/x" || !w.Approve {
+		t.Errorf("%v %v", w, err)
+	}
+	if w, err := client.RemoveWorkspace(t.Context(), "/x"); err != nil || w.Path != "/x" {
+		t.Errorf("%v %v", w, err)
+	}
+	if _, err := client.Workspaces(t.Context()); err == nil || ExitCode(err) != ExitProblems {
 		t.Errorf("%v", err)
 	}
 	if err := ctl.close(t.Context()); err != nil {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -64,8 +65,46 @@ func (c *ControlClient) Restart(ctx context.Context, name string) (r ServersRepo
 	return r, c.do(ctx, http.MethodPost, "/v1/servers/"+url.PathEscape(name)+"/restart", &r)
 }
 
+// Pending lists the entries that wait for approval.
+func (c *ControlClient) Pending(ctx context.Context) (r PendingReport, err error) {
+	return r, c.do(ctx, http.MethodGet, "/v1/approvals", &r)
+}
+
+// Approve consents to the entry of that name, NAME@HASH to the one that was shown, and "" to all. It returns what was
+// approved.
+func (c *ControlClient) Approve(ctx context.Context, name string) (r PendingReport, err error) {
+	return r, c.send(ctx, http.MethodPost, "/v1/approvals", approveRequest{name}, &r)
+}
+
+// Workspaces is the stored list.
+func (c *ControlClient) Workspaces(ctx context.Context) (r WorkspacesReport, err error) {
+	return r, c.do(ctx, http.MethodGet, "/v1/workspaces", &r)
+}
+
+// AddWorkspace stores a workspace and has it served.
+func (c *ControlClient) AddWorkspace(ctx context.Context, w Workspace) (r Workspace, err error) {
+	return r, c.send(ctx, http.MethodPost, "/v1/workspaces", workspaceRequest(w), &r)
+}
+
+// RemoveWorkspace takes a workspace out of the stored list.
+func (c *ControlClient) RemoveWorkspace(ctx context.Context, path string) (r Workspace, err error) {
+	return r, c.send(ctx, http.MethodDelete, "/v1/workspaces", workspaceRequest{Path: path}, &r)
+}
+
+func (c *ControlClient) send(ctx context.Context, method, path string, body, report any) error {
+	data, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return c.exchange(ctx, method, path, bytes.NewReader(data), report)
+}
+
 func (c *ControlClient) do(ctx context.Context, method, path string, report any) error {
-	req, err := http.NewRequestWithContext(ctx, method, "http://traposd"+path, http.NoBody)
+	return c.exchange(ctx, method, path, http.NoBody, report)
+}
+
+func (c *ControlClient) exchange(ctx context.Context, method, path string, requestBody io.Reader, report any) error {
+	req, err := http.NewRequestWithContext(ctx, method, "http://traposd"+path, requestBody)
 	if err != nil {
 		return err
 	}
@@ -82,8 +121,11 @@ func (c *ControlClient) do(ctx context.Context, method, path string, report any)
 	if err != nil {
 		return fmt.Errorf("reading the service's answer: %w", err)
 	}
-	if resp.StatusCode != http.StatusOK {
-		return errors.New(strings.TrimSpace(string(body)))
+	switch resp.StatusCode {
+	case http.StatusOK:
+		return json.Unmarshal(body, report)
+	case http.StatusBadRequest:
+		return failf(ErrUsage, "%s", strings.TrimSpace(string(body)))
 	}
-	return json.Unmarshal(body, report)
+	return errors.New(strings.TrimSpace(string(body)))
 }

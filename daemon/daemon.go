@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/traposd/traposd/gateway"
 	"github.com/traposd/traposd/mcp"
 	"github.com/traposd/traposd/mcp/upstream"
-	"github.com/traposd/traposd/mcpconfig"
 )
 
 // stopTimeout bounds a shutdown, however the servers and clients behave.
@@ -38,7 +35,8 @@ type Daemon struct {
 	reconciler           *upstream.Reconciler
 	reloader             *reloader
 	watcher              *watch.Watcher
-	computerEntries      []mcp.Entry
+	offers               *offers
+	gate                 gate
 }
 
 // New returns a service that has not started.
@@ -115,12 +113,11 @@ func (d *Daemon) assemble() {
 		d.gateway = gateway.New(gateway.Options{
 			Password: d.settings.Password.Reveal, Logger: d.log.Named("gateway"), Files: luaFiles(d.version),
 		})
-		d.computerEntries = []mcp.Entry{computertools.New(d.gateway.Registry()).Entry()}
 	}
-	d.catalogue.Set(d.computerEntries)
+	d.offers = newOffers(d.catalogue, d.computerEntries())
 	d.reconciler = upstream.New(upstream.Options{
 		Logger:         d.log.Named("upstream"),
-		OnChange:       d.offer,
+		OnChange:       d.offers.running,
 		OnNotification: d.listener.Broadcast,
 		ClientName:     "traposd", ClientVersion: d.version,
 		Environ: childEnviron,
@@ -136,29 +133,12 @@ func (d *Daemon) assemble() {
 	d.reloader = r
 }
 
-// offer puts what the servers offer now beside the computer tools.
-func (d *Daemon) offer(entries []mcp.Entry) {
-	d.catalogue.Set(append(append([]mcp.Entry(nil), d.computerEntries...), entries...))
-}
-
-func (d *Daemon) apply(set mcpconfig.Set) { d.reconciler.Reconcile(set.Servers()) }
-
-// load reads the configuration files as they are now.
-func (d *Daemon) load(lastGood *mcpconfig.Set) (mcpconfig.Set, mcpconfig.Problems) {
-	return mcpconfig.Load(d.settings.loadOptions(d.mcpAddr.String(), lastGood))
-}
-
-// loadOptions say which files to read, and how. self is the listener's own address, which no server may point at.
-func (s *Settings) loadOptions(self string, lastGood *mcpconfig.Set) mcpconfig.Options {
-	return mcpconfig.Options{
-		Workspaces: s.Workspaces,
-		GlobalDir:  s.ConfigDir,
-		Supplied:   []mcpconfig.SuppliedFile{{Path: filepath.Join(s.ConfigDir, "traposd.json"), Root: "servers"}},
-		Getenv:     lookupEnv,
-		Self:       []string{self},
-		LastGood:   lastGood,
-		Privileged: os.Getuid() == 0,
+// computerEntries are the computer tools, if there is a gateway.
+func (d *Daemon) computerEntries() []mcp.Entry {
+	if d.gateway == nil {
+		return nil
 	}
+	return []mcp.Entry{computertools.New(d.gateway.Registry()).Entry()}
 }
 
 // stop ends everything at once, within stopTimeout: no client waits for a slow server, no server for a slow client.
@@ -176,34 +156,3 @@ func (d *Daemon) stop(servers *httpServers, ctl *control) error {
 	wg.Wait()
 	return errors.Join(append(errs, servers.close(ctx))...)
 }
-
-func (d *Daemon) serviceReport() ServiceReport {
-	workspaces := d.settings.Workspaces
-	if workspaces == nil {
-		workspaces = []string{}
-	}
-	return ServiceReport{
-		Version: reportVersion, PID: os.Getpid(), Program: d.version, Since: d.since,
-		MCP: d.MCPURL(), Gateway: d.GatewayURL(), Workspaces: workspaces,
-	}
-}
-
-func (d *Daemon) serversReport() ServersReport {
-	now := d.reloader.current()
-	return serversReport(now.set, now.problems, d.reconciler.Status())
-}
-
-func (d *Daemon) computersReport() ComputersReport {
-	if d.gateway == nil {
-		return computersReport(nil)
-	}
-	return computersReport(d.gateway.Registry().Computers())
-}
-
-// reload has the watcher look at every file first, so that what it knows is not older than what is applied.
-func (d *Daemon) reload(ctx context.Context) error {
-	d.watcher.Poke()
-	return d.reloader.reload(ctx)
-}
-
-func (d *Daemon) restart(name string) error { return d.reconciler.Restart(name) }

@@ -4,18 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"go.uber.org/zap"
 
+	"github.com/traposd/traposd/mcp/upstream"
 	"github.com/traposd/traposd/mcpconfig"
 )
 
 // reloader turns the configuration files into the running set of servers, each time that it is told that they changed.
 // One goroutine (run) does all the reading and applying; any may ask.
 type reloader struct {
-	load  func(lastGood *mcpconfig.Set) (mcpconfig.Set, mcpconfig.Problems)
-	apply func(mcpconfig.Set) // makes the set run; returns before it does
+	load  func(before loaded) loaded
+	apply func(loaded) upstream.Outcome // makes the servers run; returns before they do
 	watch func(paths []string) (added []string)
 	log   *zap.Logger
 
@@ -26,10 +28,14 @@ type reloader struct {
 	loaded loaded // guarded by mu
 }
 
-// loaded is the outcome of the last reload.
+// loaded is what the files come to.
 type loaded struct {
-	set      mcpconfig.Set
-	problems mcpconfig.Problems
+	set        mcpconfig.Set
+	problems   mcpconfig.Problems // of the configuration files and of our own state files
+	workspaces []Workspace
+	run        []mcpconfig.Server // those of set that may run
+	pending    []Pending          // those that wait for approval
+	watch      []string           // every file that had a part in it, existing or not
 }
 
 func newReloader() *reloader {
@@ -84,11 +90,11 @@ func (r *reloader) current() loaded {
 }
 
 // first reads the files before run is started. What is broken at the first start is off: there is no last good.
-func (r *reloader) first() { r.settle(loaded{}, r.read(nil)) }
+func (r *reloader) first() { r.settle(loaded{}, r.read(loaded{})) }
 
 func (r *reloader) reloadNow() {
 	before := r.current()
-	r.settle(before, r.read(&before.set))
+	r.settle(before, r.read(before))
 }
 
 // maxRereads bounds how often newly found files lead to others (an envFile that was named just now).
@@ -96,29 +102,29 @@ const maxRereads = 4
 
 // read reads all files, and again if that showed some that were not watched yet: an edit between the reading of a file and
 // the first look of its watcher would never be seen.
-func (r *reloader) read(lastGood *mcpconfig.Set) loaded {
+func (r *reloader) read(before loaded) loaded {
 	for reads := 1; ; reads++ {
-		set, problems := r.load(lastGood)
-		if len(r.watch(set.WatchPaths())) == 0 || reads == maxRereads {
-			return loaded{set, problems}
+		now := r.load(before)
+		if len(r.watch(now.watch)) == 0 || reads == maxRereads {
+			return now
 		}
 	}
 }
 
-// settle keeps the outcome, says what is new of it, and applies it if the set differs.
+// settle keeps the outcome, says what is new of it, and has it applied. Applying the same again is nothing.
 func (r *reloader) settle(before, now loaded) {
 	r.mu.Lock()
 	r.loaded = now
 	r.mu.Unlock()
 	r.report(before.problems, now.problems)
-	diff := now.set.Diff(before.set)
-	if diff.Empty() {
+	r.reportPending(before.pending, now.pending)
+	outcome := r.apply(now)
+	if len(outcome.Started)+len(outcome.Changed)+len(outcome.Stopped) == 0 {
 		return
 	}
 	r.log.Info("configuration applied",
-		zap.Strings("added", names(diff.Added)), zap.Strings("changed", names(diff.Changed)),
-		zap.Strings("removed", names(diff.Removed)), zap.Int("unchanged", len(diff.Unchanged)))
-	r.apply(now.set)
+		zap.Strings("added", outcome.Started), zap.Strings("changed", outcome.Changed),
+		zap.Strings("removed", outcome.Stopped), zap.Int("unchanged", len(outcome.Unchanged)))
 }
 
 func names(servers []mcpconfig.Server) []string {
@@ -127,6 +133,16 @@ func names(servers []mcpconfig.Server) []string {
 		out[i] = s.Name
 	}
 	return out
+}
+
+// reportPending logs each entry once that begins to wait for approval.
+func (r *reloader) reportPending(before, now []Pending) {
+	for _, p := range now {
+		if !slices.ContainsFunc(before, func(other Pending) bool { return other.Hash == p.Hash }) {
+			r.log.Warn("entry waits for approval; see traposd approve --list",
+				zap.String("server", p.Name), zap.String("at", fmt.Sprintf("%s:%d", p.Source.Path, p.Source.Line)), zap.Bool("changed", p.Changed))
+		}
+	}
 }
 
 // report logs each problem once, when it appears, and once when it is mended. What a problem says is safe to log: package

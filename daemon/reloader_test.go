@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/traposd/traposd/mcp/upstream"
 	"github.com/traposd/traposd/mcpconfig"
 )
 
@@ -29,10 +30,25 @@ func newReloadBed(t *testing.T) *reloadBed {
 	core, logs := observer.New(zapcore.DebugLevel)
 	b := &reloadBed{reloader: newReloader(), path: filepath.Join(root, ".mcp.json"), logs: logs}
 	b.log = zap.New(core)
-	b.load = func(lastGood *mcpconfig.Set) (mcpconfig.Set, mcpconfig.Problems) {
-		return mcpconfig.Load(mcpconfig.Options{Workspaces: []string{root}, HomeDir: root, LastGood: lastGood})
+	b.load = func(before loaded) loaded {
+		options := mcpconfig.Options{Workspaces: []string{root}, HomeDir: root}
+		if before.watch != nil {
+			options.LastGood = &before.set
+		}
+		now := loaded{}
+		now.set, now.problems = mcpconfig.Load(options)
+		now.run, now.watch = now.set.Servers(), now.set.WatchPaths()
+		return now
 	}
-	b.apply = func(set mcpconfig.Set) { b.applied = append(b.applied, names(set.Servers())) }
+	var last mcpconfig.Set
+	b.apply = func(now loaded) upstream.Outcome {
+		diff := now.set.Diff(last)
+		last = now.set
+		if !diff.Empty() {
+			b.applied = append(b.applied, names(now.run))
+		}
+		return upstream.Outcome{Started: names(diff.Added), Changed: names(diff.Changed), Stopped: names(diff.Removed), Unchanged: names(diff.Unchanged)}
+	}
 	b.watch = func(paths []string) []string { b.watched = paths; return nil }
 	return b
 }

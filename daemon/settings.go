@@ -31,7 +31,7 @@ type Settings struct {
 	MCPAddr     string           // host:port
 	Token       mcpconfig.Secret // bearer token of the listener; empty: none
 
-	Workspaces []string // absolute paths of workspace roots, strongest first
+	Workspaces []string // absolute paths of workspace roots, strongest first; none: those stored in StateDir
 	ConfigDir  string   // absolute; holds mcp.json and traposd.json
 	StateDir   string   // absolute
 	RuntimeDir string   // absolute; holds the control socket
@@ -224,6 +224,10 @@ func (s *Settings) readWorkspaces(getenv func(string) string, flags Flags) error
 			seen[abs] = true
 			s.Workspaces = append(s.Workspaces, abs)
 		}
+	}
+	// A stored list that cannot be read is no reason to start with nothing.
+	if _, err := readWorkspaces(s.StateDir); err != nil {
+		return failf(ErrSettings, "%v", err)
 	}
 	return nil
 }

@@ -79,30 +79,60 @@ type ComputersReport struct {
 	Computers []ComputerReport `json:"computers"`
 }
 
+// PendingReport is the form of `traposd approve --list --json`.
+type PendingReport struct {
+	Version int       `json:"version"`
+	Pending []Pending `json:"pending"`
+}
+
+// WorkspacesReport is the form of `traposd workspace list --json`.
+type WorkspacesReport struct {
+	Version    int         `json:"version"`
+	Workspaces []Workspace `json:"workspaces"`
+	Overridden bool        `json:"overridden"` // the running service was given others by flag or variable
+}
+
 // serversReport joins what is configured with what runs.
-func serversReport(set mcpconfig.Set, problems mcpconfig.Problems, running []upstream.Status) ServersReport {
+func serversReport(now loaded, running []upstream.Status) ServersReport {
 	report := ServersReport{Version: reportVersion, Servers: []ServerReport{}, Problems: []ProblemReport{}}
 	byID := make(map[string]upstream.Status, len(running))
 	for _, s := range running {
 		byID[s.ID] = s
 	}
+	waits := map[SourceReport]bool{}
+	for _, p := range now.pending {
+		waits[p.Source] = true
+	}
 	configured := map[string]bool{}
-	for _, s := range set.All() {
+	for _, s := range now.set.All() {
 		configured[s.ID()] = true
-		report.Servers = append(report.Servers, serverReport(s, byID[s.ID()]))
+		r := serverReport(s, byID[s.ID()])
+		if waits[r.Source] {
+			r.wait()
+		}
+		report.Servers = append(report.Servers, r)
 	}
 	for _, s := range running { // removed from the files, and not gone yet
 		if !configured[s.ID] {
 			report.Servers = append(report.Servers, runningReport(s))
 		}
 	}
-	for _, p := range problems {
+	for _, p := range now.problems {
 		report.Problems = append(report.Problems, ProblemReport{
 			Severity: p.Severity.String(), Path: p.Path, Line: p.Line, Column: p.Column,
 			Server: p.Server, Field: p.Field, Message: p.Message, KeptLastGood: p.KeptLastGood,
 		})
 	}
 	return report
+}
+
+// wait marks an entry that is not approved. If an approved version from before runs, its state is the one that counts.
+func (r *ServerReport) wait() {
+	if r.State == "off" {
+		r.State, r.Error = "pending", "waits for `traposd approve "+r.Name+"`"
+		return
+	}
+	r.Error = firstOf(r.Error, "an edit waits for `traposd approve "+r.Name+"`")
 }
 
 func serverReport(s mcpconfig.Server, running upstream.Status) ServerReport {

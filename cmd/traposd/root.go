@@ -56,21 +56,28 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return daemon.UsageError(err) })
 	root.AddCommand(
 		newRunCommand(), newDemoCommand(), newComputerCommand(), newCheckCommand(), newServersCommand(),
-		newComputersCommand(), newReloadCommand(), newRestartCommand(), newExecCommand(), newVersionCommand(), newDemoServerCommand(),
+		newComputersCommand(), newReloadCommand(), newRestartCommand(), newExecCommand(), newWorkspaceCommand(), newApproveCommand(), newVersionCommand(), newDemoServerCommand(),
 	)
-	for _, c := range append(root.Commands(), root) {
-		args := c.Args
-		c.Args = func(cmd *cobra.Command, given []string) error {
-			if args == nil {
-				args = cobra.NoArgs
-			}
-			if err := args(cmd, given); err != nil {
-				return daemon.UsageError(err)
-			}
-			return nil
-		}
-	}
+	strictArgs(root)
 	return root
+}
+
+// strictArgs has wrong arguments of a command and of those below it end in a usage error; a command that says nothing of
+// arguments takes none.
+func strictArgs(cmd *cobra.Command) {
+	args := cmd.Args
+	if args == nil {
+		args = cobra.NoArgs
+	}
+	cmd.Args = func(cmd *cobra.Command, given []string) error {
+		if err := args(cmd, given); err != nil {
+			return daemon.UsageError(err)
+		}
+		return nil
+	}
+	for _, sub := range cmd.Commands() {
+		strictArgs(sub)
+	}
 }
 
 // runtimeDir is where the running service's control socket is.

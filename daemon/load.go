@@ -1,0 +1,90 @@
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/traposd/traposd/mcp/upstream"
+	"github.com/traposd/traposd/mcpconfig"
+)
+
+// load reads the state and configuration files as they are now. What of them is broken stays as it was before.
+func (d *Daemon) load(before loaded) loaded {
+	now := loaded{workspaces: before.workspaces}
+	var stateProblems mcpconfig.Problems
+	stored, err := readWorkspaces(d.settings.StateDir)
+	if err != nil {
+		stateProblems = append(stateProblems, stateProblem(workspacesPath(d.settings.StateDir), err))
+	} else {
+		now.workspaces = d.settings.workspaces(stored)
+	}
+	approvals, err := readApprovals(d.settings.StateDir)
+	if err != nil { // what cannot be read consents to nothing
+		stateProblems = append(stateProblems, stateProblem(approvalsPath(d.settings.StateDir), err))
+	}
+	var lastGood *mcpconfig.Set
+	if before.watch != nil {
+		lastGood = &before.set
+	}
+	now.set, now.problems = mcpconfig.Load(d.settings.loadOptions(now.workspaces, d.mcpAddr.String(), lastGood))
+	now.problems = append(now.problems, stateProblems...)
+	now.run, now.pending = d.gate.admit(now.set.Servers(), asking(now.workspaces), approvedHashes(approvals))
+	now.watch = append(now.set.WatchPaths(), workspacesPath(d.settings.StateDir), approvalsPath(d.settings.StateDir))
+	return now
+}
+
+func stateProblem(path string, err error) mcpconfig.Problem {
+	return mcpconfig.Problem{Severity: mcpconfig.SeverityError, Path: path, Line: 1, Column: 1, Message: err.Error()}
+}
+
+func asking(workspaces []Workspace) map[string]bool {
+	out := map[string]bool{}
+	for _, w := range workspaces {
+		out[w.Path] = w.Approve
+	}
+	return out
+}
+
+func approvedHashes(approvals []approval) map[string]bool {
+	out := map[string]bool{}
+	for _, a := range approvals {
+		out[a.Hash] = true
+	}
+	return out
+}
+
+// apply makes what may run run, and shows of it what /mcp shows.
+func (d *Daemon) apply(now loaded) upstream.Outcome {
+	d.offers.merged(now.set.Merged())
+	return d.reconciler.Reconcile(now.run)
+}
+
+// workspaces are those given by flag or variable, else the stored ones. Whether one asks for approval is stored either way.
+func (s *Settings) workspaces(stored []Workspace) []Workspace {
+	if len(s.Workspaces) == 0 {
+		return stored
+	}
+	asks := asking(stored)
+	out := make([]Workspace, len(s.Workspaces))
+	for i, path := range s.Workspaces {
+		out[i] = Workspace{Path: path, Approve: asks[path]}
+	}
+	return out
+}
+
+// loadOptions say which files to read, and how. self is the listener's own address, which no server may point at.
+func (s *Settings) loadOptions(workspaces []Workspace, self string, lastGood *mcpconfig.Set) mcpconfig.Options {
+	roots := make([]string, len(workspaces))
+	for i, w := range workspaces {
+		roots[i] = w.Path
+	}
+	return mcpconfig.Options{
+		Workspaces: roots,
+		GlobalDir:  s.ConfigDir,
+		Supplied:   []mcpconfig.SuppliedFile{{Path: filepath.Join(s.ConfigDir, "traposd.json"), Root: "servers"}},
+		Getenv:     lookupEnv,
+		Self:       []string{self},
+		LastGood:   lastGood,
+		Privileged: os.Getuid() == 0,
+	}
+}
