@@ -1,6 +1,7 @@
 package mcpconfig
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -50,6 +51,34 @@ func BenchmarkLoad(b *testing.B) {
 		set, problems := Load(bed.options)
 		if len(problems) != 0 || len(set.All()) != 200 {
 			b.Fatal(set, problems)
+		}
+	}
+}
+
+// BenchmarkUnmarshal is the yardstick of BenchmarkLoad on a machine that is busy or slow: the standard decoder on files
+// of the same size, without comments, positions, checks, expansion or merge.
+func BenchmarkUnmarshal(b *testing.B) {
+	bed := benchBed(b)
+	set, _ := Load(bed.options)
+	var files [][]byte
+	for _, source := range set.Sources() {
+		data, err := os.ReadFile(source.Path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		doc, top, syntax := parse(data)
+		if syntax != nil {
+			b.Fatal(syntax.message)
+		}
+		files = append(files, doc.compact(nil, top))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, data := range files {
+			var v any
+			if err := json.Unmarshal(data, &v); err != nil {
+				b.Fatal(err)
+			}
 		}
 	}
 }

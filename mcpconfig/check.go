@@ -37,7 +37,7 @@ type ReportServer struct {
 
 // OK tells whether the check is passed: no errors, and if strict no warnings either.
 func (r Report) OK(strict bool) bool {
-	return !r.Problems.Errors() && !(strict && len(r.Problems) > 0)
+	return !r.Problems.Errors() && (!strict || len(r.Problems) == 0)
 }
 
 // Check reads files, each as if it were the .mcp.json of the folder it is in (or the global file, if it is that), and

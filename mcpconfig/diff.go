@@ -25,7 +25,7 @@ func (s Set) Diff(old Set) Diff {
 	var d Diff
 	before, after := old.byID(), s.byID()
 	for len(before) > 0 || len(after) > 0 {
-		order := 0
+		var order int
 		switch {
 		case len(before) == 0:
 			order = 1

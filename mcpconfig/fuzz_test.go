@@ -77,7 +77,8 @@ func agrees(t *testing.T, text string) {
 			return
 		}
 	}
-	standard, err := hujson.Standardize(append(bytes.Clone(doc.data), '\n')) // it wants a line's end after a comment
+	// It wants a line's end after a comment.
+	standard, err := hujson.Standardize(append(bytes.Clone(doc.data), '\n')) //nolint:misspell // its own name
 	if (err == nil) != (syntax == nil) {
 		t.Fatalf("hujson says %v, we say %v", err, syntax)
 	}
