@@ -156,7 +156,8 @@ func BenchmarkIdleSessions(b *testing.B) {
 				for range sessions {
 					id := bed.session(b, mcp.Revision20251125, "{}")
 					if streams {
-						bodies = append(bodies, bed.open(b, ctx, http.MethodGet, "", "Mcp-Session-Id", id, "Accept", "text/event-stream").Body)
+						stream := bed.open(ctx, b, http.MethodGet, "", "Mcp-Session-Id", id, "Accept", "text/event-stream") //nolint:bodyclose // below, with all others
+						bodies = append(bodies, stream.Body)
 					}
 				}
 				b.ReportMetric(float64(inUse()-before)/sessions/1024, "KiB/session")

@@ -229,7 +229,7 @@ func TestSlowReadersBlockNobody(t *testing.T) {
 	session := b.session(t, mcp.Revision20251125, `{}`)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	response := b.open(t, ctx, http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s__t"}}`,
+	response := b.open(ctx, t, http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s__t"}}`,
 		"Mcp-Session-Id", session, "Accept", acceptBoth)
 	<-flooded // while nothing is read
 	messages := make(chan string, 400)

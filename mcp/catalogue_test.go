@@ -32,17 +32,32 @@ func TestNames(t *testing.T) {
 		want    string
 	}{
 		{"simple", []mcp.Entry{{ID: "1", Name: "db", Tools: tools("query", "a__b")}}, "db__query db__a__b"},
-		{"without a prefix first", []mcp.Entry{{ID: "1", Name: "a", Tools: tools("x")}, {ID: "2", Tools: tools("exec-lua", "a__x")}},
-			"exec-lua a__x a__x_e37c5eab"},
+		{
+			"without a prefix first",
+			[]mcp.Entry{{ID: "1", Name: "a", Tools: tools("x")}, {ID: "2", Tools: tools("exec-lua", "a__x")}},
+			"exec-lua a__x a__x_e37c5eab",
+		},
 		{"servers by name, tools in their own order", []mcp.Entry{{ID: "1", Name: "z", Tools: tools("b", "a")}, {ID: "2", Name: "a", Tools: tools("t")}}, "a__t z__b z__a"},
-		{"cleaned and told apart", []mcp.Entry{{ID: "1", Name: "my db", Tools: tools("list.tables", "list:tables", "é")}},
-			"my_db__list_tables_5c4fcf22 my_db__list_tables_e2f39c8a my_db____ce9fd054"},
-		{"shortened", []mcp.Entry{{ID: "1", Name: "db", Tools: tools(long, long+"x")}},
-			"db__" + long[:51] + "_fecabd6f db__" + long[:51] + "_9c91459b"},
-		{"two servers of one name", []mcp.Entry{{ID: "1", Name: "db", Tools: tools("a")}, {ID: "2", Name: "db", Tools: tools("a", "b")}},
-			"db__a db_d4735e3a__a db_d4735e3a__b"},
-		{"names that meet", []mcp.Entry{{ID: "1", Name: "a_", Tools: tools("_b")}, {ID: "2", Name: "a", Tools: tools("__b")}},
-			"a____b a____b_cec856f8"},
+		{
+			"cleaned and told apart",
+			[]mcp.Entry{{ID: "1", Name: "my db", Tools: tools("list.tables", "list:tables", "é")}},
+			"my_db__list_tables_5c4fcf22 my_db__list_tables_e2f39c8a my_db____ce9fd054",
+		},
+		{
+			"shortened",
+			[]mcp.Entry{{ID: "1", Name: "db", Tools: tools(long, long+"x")}},
+			"db__" + long[:51] + "_fecabd6f db__" + long[:51] + "_9c91459b",
+		},
+		{
+			"two servers of one name",
+			[]mcp.Entry{{ID: "1", Name: "db", Tools: tools("a")}, {ID: "2", Name: "db", Tools: tools("a", "b")}},
+			"db__a db_d4735e3a__a db_d4735e3a__b",
+		},
+		{
+			"names that meet",
+			[]mcp.Entry{{ID: "1", Name: "a_", Tools: tools("_b")}, {ID: "2", Name: "a", Tools: tools("__b")}},
+			"a____b a____b_cec856f8",
+		},
 		{"listed twice", []mcp.Entry{{ID: "1", Name: "a", Tools: tools("b", "b")}}, "a__b"},
 		{"empty", []mcp.Entry{{ID: "1", Name: "a", Tools: tools("")}, {ID: "2", Tools: tools("")}}, "_6e340b9c a__"},
 	} {
@@ -65,8 +80,10 @@ func TestNamesAreStable(t *testing.T) {
 		}), 1, 6, rapid.ID).Draw(t, "servers")
 		var entries []mcp.Entry
 		for i, name := range names {
-			entries = append(entries, mcp.Entry{ID: fmt.Sprint(i), Name: name, Server: echo,
-				Tools: tools(rapid.SliceOfNDistinct(part, 0, 6, rapid.ID).Draw(t, "tools")...)})
+			entries = append(entries, mcp.Entry{
+				ID: fmt.Sprint(i), Name: name, Server: echo,
+				Tools: tools(rapid.SliceOfNDistinct(part, 0, 6, rapid.ID).Draw(t, "tools")...),
+			})
 		}
 		c := mcp.NewCatalogue()
 		c.Set(entries)
@@ -117,7 +134,8 @@ func contested(table map[[2]string]string, name string) bool {
 func TestSetTellsVisibleChanges(t *testing.T) {
 	c := mcp.NewCatalogue()
 	base := func() []mcp.Entry {
-		return []mcp.Entry{{ID: "1", Name: "a", Server: echo, Tools: tools("t"),
+		return []mcp.Entry{{
+			ID: "1", Name: "a", Server: echo, Tools: tools("t"),
 			Prompts:           []mcp.Definition{{Name: "p", Raw: json.RawMessage(`{"name":"p"}`)}},
 			Resources:         []mcp.Definition{{Name: "r:1", Raw: json.RawMessage(`{"uri":"r:1"}`)}},
 			ResourceTemplates: []mcp.Definition{{Name: "r:{x}", Raw: json.RawMessage(`{"uriTemplate":"r:{x}"}`)}},

@@ -85,8 +85,10 @@ func (g *Guard) check(r *http.Request) *refusal {
 		return nil // a preflight carries neither token nor body
 	}
 	if !g.allowsToken(r) {
-		return &refusal{http.StatusUnauthorized,
-			"header Authorization lacks the bearer token of this service (the one in TRAPOS_MCP_TOKEN)"}
+		return &refusal{
+			http.StatusUnauthorized,
+			"header Authorization lacks the bearer token of this service (the one in TRAPOS_MCP_TOKEN)",
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -57,7 +58,7 @@ func (e *endpoint) serveListen(ctx context.Context, w http.ResponseWriter, c *ca
 	clientGone, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
-		if context.Cause(ctx) != errClosing { //nolint:errorlint // the very value that Close gives, never wrapped
+		if !errors.Is(context.Cause(ctx), errClosing) {
 			cancel()
 		}
 	})()

@@ -91,7 +91,7 @@ type answer struct {
 // send sends one request; headers are pairs, and override the usual ones.
 func (b *bed) send(tb testing.TB, method, body string, headers ...string) answer {
 	tb.Helper()
-	response := b.open(tb, context.Background(), method, body, headers...)
+	response := b.open(context.Background(), tb, method, body, headers...)
 	defer func() { _ = response.Body.Close() }()
 	data, err := io.ReadAll(response.Body)
 	if err != nil {
@@ -107,7 +107,7 @@ func (b *bed) post(tb testing.TB, body string, headers ...string) answer {
 }
 
 // open sends a request and leaves the response's body to be read.
-func (b *bed) open(tb testing.TB, ctx context.Context, method, body string, headers ...string) *http.Response {
+func (b *bed) open(ctx context.Context, tb testing.TB, method, body string, headers ...string) *http.Response {
 	tb.Helper()
 	request, err := http.NewRequestWithContext(ctx, method, b.url, bytes.NewReader([]byte(body)))
 	if err != nil {
@@ -157,7 +157,7 @@ type events struct {
 func (b *bed) stream(tb testing.TB, method, body string, headers ...string) *events {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	response := b.open(tb, ctx, method, body, headers...)
+	response := b.open(ctx, tb, method, body, headers...) //nolint:bodyclose // closed by events.close
 	if kind := response.Header.Get("Content-Type"); kind != "text/event-stream" {
 		data, _ := io.ReadAll(response.Body)
 		cancel()

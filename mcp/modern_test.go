@@ -88,8 +88,11 @@ func TestModernRefusals(t *testing.T) {
 		{"no revision in the body", "tools/list", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}}}`, "", nil, 400, `"code":-32602`},
 		{"no params", "tools/list", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "", nil, 400, `"code":-32602`},
 		{"no capabilities", "tools/list", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, "", nil, 400, `"code":-32602`},
-		{"unsupported revision", "tools/list", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2030-01-01","io.modelcontextprotocol/clientCapabilities":{}}}}`, "",
-			[]string{"Mcp-Protocol-Version", "", "Mcp-Protocol-Version", "2030-01-01"}, 400, `"id":1,"error":{"code":-32022,"message":"unsupported protocol version \"2030-01-01\"","data":{"requested":"2030-01-01","supported":["2026-07-28",`},
+		{
+			"unsupported revision", "tools/list", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2030-01-01","io.modelcontextprotocol/clientCapabilities":{}}}}`, "",
+			[]string{"Mcp-Protocol-Version", "", "Mcp-Protocol-Version", "2030-01-01"},
+			400, `"id":1,"error":{"code":-32022,"message":"unsupported protocol version \"2030-01-01\"","data":{"requested":"2030-01-01","supported":["2026-07-28",`,
+		},
 		{"unknown method", "tools/x", "", "", nil, 404, `"code":-32601`},
 		{"a method of sessions", "ping", "", "", nil, 404, `"code":-32601`},
 		{"initialize", "initialize", "", "", nil, 404, `"code":-32601`},

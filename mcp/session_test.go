@@ -105,15 +105,21 @@ func TestErrorsOfMessages(t *testing.T) {
 		{"unknown session", `{"jsonrpc":"2.0","id":4,"method":"ping"}`, []string{"Mcp-Session-Id", "gone"}, 404, `"code":-31018`},
 		{"initialize of an unknown session", `{"jsonrpc":"2.0","id":4,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`, []string{"Mcp-Session-Id", "gone"}, 200, `"result"`},
 		{"initialize without a revision", `{"jsonrpc":"2.0","id":4,"method":"initialize","params":{}}`, nil, 200, `"code":-32602`},
-		{"unknown revision", `{"jsonrpc":"2.0","id":4,"method":"ping"}`, []string{"Mcp-Protocol-Version", "2031-01-01", "Mcp-Session-Id", session}, 400,
-			`"code":-32022,"message":"unsupported protocol version \"2031-01-01\"","data":{"requested":"2031-01-01","supported":["2026-07-28","2025-11-25"`},
+		{
+			"unknown revision", `{"jsonrpc":"2.0","id":4,"method":"ping"}`,
+			[]string{"Mcp-Protocol-Version", "2031-01-01", "Mcp-Session-Id", session},
+			400,
+			`"code":-32022,"message":"unsupported protocol version \"2031-01-01\"","data":{"requested":"2031-01-01","supported":["2026-07-28","2025-11-25"`,
+		},
 		{"answer to nothing", `{"jsonrpc":"2.0","id":99,"result":{}}`, []string{"Mcp-Session-Id", session}, 202, ``},
 		{"a batch of the wrong revision", `[{"jsonrpc":"2.0","id":4,"method":"ping"}]`, []string{"Mcp-Session-Id", session}, 400, `"code":-32600`},
 		{"an empty batch", `[]`, nil, 400, `"code":-32600`},
 		{"a broken batch", `[{"jsonrpc":"2.0"`, nil, 400, `"code":-32700`},
 		{"a batch of anything", `[1]`, nil, 400, `"code":-32600`},
-		{"a batch", `[{"jsonrpc":"2.0","id":4,"method":"ping"},{"jsonrpc":"2.0","method":"x"},{"jsonrpc":"2.0","id":"b","method":"nope"}]`, nil, 200,
-			`[{"jsonrpc":"2.0","id":4,"result":{}},{"jsonrpc":"2.0","id":"b","error":{"code":-32601,`},
+		{
+			"a batch", `[{"jsonrpc":"2.0","id":4,"method":"ping"},{"jsonrpc":"2.0","method":"x"},{"jsonrpc":"2.0","id":"b","method":"nope"}]`, nil, 200,
+			`[{"jsonrpc":"2.0","id":4,"result":{}},{"jsonrpc":"2.0","id":"b","error":{"code":-32601,`,
+		},
 		{"a batch of notifications", `[{"jsonrpc":"2.0","method":"x"}]`, nil, 202, ``},
 	} {
 		a := b.post(t, test.body, test.headers...)
@@ -165,7 +171,7 @@ func TestSessionHearsOfChanges(t *testing.T) {
 	marker()
 	equal(t, "only one", e.next(t), mark)
 
-	if b.catalogue.Set([]mcp.Entry{{ID: "s", Name: "s", Server: serverFunc(echo), Tools: tools("t", "u")}}) {
+	if b.catalogue.Set([]mcp.Entry{{ID: "s", Name: "s", Server: echo, Tools: tools("t", "u")}}) {
 		t.Error("another server with the same tools counts as a change")
 	}
 	b.catalogue.Set([]mcp.Entry{{ID: "s", Name: "s", Server: echo, Tools: tools("t", "u"), Prompts: []mcp.Definition{{Name: "p", Raw: json.RawMessage(`{"name":"p"}`)}}}})
