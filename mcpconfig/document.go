@@ -103,7 +103,7 @@ func (d *document) decode(v value) (content string, whole bool) {
 	whole = true
 	var b strings.Builder
 	b.Grow(len(inner))
-	for ; i >= 0; i = bytes.IndexByte(inner, '\\') {
+	for ; i >= 0; i = nextBackslash(inner) {
 		b.Write(inner[:i])
 		inner = inner[i+1:]
 		if inner[0] != 'u' {
@@ -130,6 +130,13 @@ func (d *document) decode(v value) (content string, whole bool) {
 	return b.String(), whole
 }
 
+func nextBackslash(text []byte) int {
+	if len(text) > 0 && text[0] == '\\' {
+		return 0
+	}
+	return bytes.IndexByte(text, '\\')
+}
+
 func unescaped(c byte) byte {
 	switch c {
 	case 'b':
@@ -149,8 +156,7 @@ func unescaped(c byte) byte {
 func hexRune(digits []byte) rune {
 	var r rune
 	for _, c := range digits {
-		v, _ := hexValue(c)
-		r = r<<4 | v
+		r = r<<4 | rune(hexValues[c])
 	}
 	return r
 }

@@ -21,7 +21,7 @@ func (e *entryReader) remote() {
 		}
 		return
 	}
-	text, problem := e.string(v)
+	written, text, problem := e.expanded(v)
 	if problem != "" {
 		e.fail(v, "url", "%s", problem)
 		return
@@ -31,7 +31,7 @@ func (e *entryReader) remote() {
 		e.fail(v, "url", "%s", message)
 		return
 	}
-	e.server.shownURL = NewSecret(maskedURL(unexpanded(strings.TrimSpace(e.doc.text(v)))))
+	e.server.shownURL = NewSecret(maskedURL(unexpanded(strings.TrimSpace(written))))
 }
 
 // checkURL says what is wrong with the url of a server, or nothing.

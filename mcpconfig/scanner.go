@@ -76,8 +76,15 @@ func (s *scanner) text() (end int, err *syntaxError) {
 	return end, nil
 }
 
-// space skips white space and comments.
+// space skips white space and comments; mostly there are none, which costs no call.
 func (s *scanner) space() *syntaxError {
+	if s.pos < len(s.data) && s.data[s.pos] > ' ' && s.data[s.pos] != '/' {
+		return nil
+	}
+	return s.someSpace()
+}
+
+func (s *scanner) someSpace() *syntaxError {
 	for s.pos < len(s.data) {
 		switch s.data[s.pos] {
 		case ' ', '\t', '\r', '\n':
@@ -256,7 +263,7 @@ func (s *scanner) escape() *syntaxError {
 			if s.pos == len(s.data) {
 				return s.end("a string is not closed")
 			}
-			if _, ok := hexValue(s.data[s.pos]); !ok {
+			if hexValues[s.data[s.pos]] < 0 {
 				return s.fail(start, "a \\u escape needs four hexadecimal digits")
 			}
 		}
@@ -332,16 +339,19 @@ func digit(c byte) bool { return c >= '0' && c <= '9' }
 
 func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == '$' }
 
-func hexValue(c byte) (rune, bool) {
-	switch {
-	case digit(c):
-		return rune(c - '0'), true
-	case c >= 'a' && c <= 'f':
-		return rune(c-'a') + 10, true
-	case c >= 'A' && c <= 'F':
-		return rune(c-'A') + 10, true
+// hexValues holds the value of each hexadecimal digit, and -1 for all other bytes.
+var hexValues = func() (values [256]int8) {
+	for c := range values {
+		values[c] = int8(strings.IndexByte("0123456789abcdef", lower(byte(c))))
 	}
-	return 0, false
+	return values
+}()
+
+func lower(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
 }
 
 const quoteHint = "strings need double quotes"

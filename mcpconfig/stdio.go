@@ -35,7 +35,7 @@ func (e *entryReader) command() {
 		e.fail(v, "command", "must be a string, the program alone: its arguments go in args")
 		return
 	}
-	text, problem := e.string(v)
+	written, text, problem := e.expanded(v)
 	if text = strings.TrimSpace(text); text == "" && problem == "" {
 		problem = "no command: it is blank"
 	}
@@ -56,7 +56,7 @@ func (e *entryReader) command() {
 		}
 	}
 	e.server.Command = NewSecret(path)
-	e.server.shownCommand = NewSecret(unexpanded(e.doc.text(v)))
+	e.server.shownCommand = NewSecret(unexpanded(written))
 }
 
 func (e *entryReader) args() {
@@ -201,21 +201,27 @@ func (e *entryReader) tilde(text string) (resolved, problem string) {
 
 // string reads a string and expands it, or says what is wrong with it.
 func (e *entryReader) string(v value) (text, problem string) {
+	_, text, problem = e.expanded(v)
+	return text, problem
+}
+
+// expanded is string, and returns the text as it is written too.
+func (e *entryReader) expanded(v value) (written, text, problem string) {
 	if e.doc.kind(v) != '"' {
-		return "", "must be a string"
+		return "", "", "must be a string"
 	}
-	text, whole := e.doc.decode(v)
+	written, whole := e.doc.decode(v)
 	if !whole {
-		return "", "holds half of a surrogate pair: write the character itself"
+		return "", "", "holds half of a surrogate pair: write the character itself"
 	}
-	text, err := e.expander.expand(text)
+	text, err := e.expander.expand(written)
 	if err != nil {
-		return "", err.Error()
+		return "", "", err.Error()
 	}
 	if strings.IndexByte(text, 0) >= 0 {
-		return "", "holds a NUL character"
+		return "", "", "holds a NUL character"
 	}
-	return text, ""
+	return written, text, ""
 }
 
 // scalar reads a string as string does, and a number, true or false as it is written.
