@@ -45,6 +45,36 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
+// BenchmarkHandler is the same without any network: what the handler itself costs, beside the bare one.
+func BenchmarkHandler(b *testing.B) {
+	const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s__noop","arguments":{"a":1}}}`
+	result := json.RawMessage(`{"content":[{"type":"text","text":"ok"}]}`)
+	noop := serverFunc(func(context.Context, mcp.Request) (json.RawMessage, error) { return result, nil })
+	bed := newBed(b, mcp.Options{}, mcp.Entry{ID: "s", Name: "s", Server: noop, Tools: tools("noop")})
+	session := bed.session(b, mcp.Revision20251125, "{}")
+	for _, variant := range []struct {
+		name    string
+		handler http.Handler
+		headers map[string]string
+	}{
+		{"bare", http.HandlerFunc(echoJSON), nil},
+		{"plain", bed, nil},
+		{"session", bed, map[string]string{"Mcp-Session-Id": session, "Accept": acceptBoth}},
+	} {
+		b.Run(variant.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "http://localhost/mcp", strings.NewReader(body))
+				r.Header.Set("Content-Type", "application/json")
+				for name, value := range variant.headers {
+					r.Header.Set(name, value)
+				}
+				variant.handler.ServeHTTP(httptest.NewRecorder(), r)
+			}
+		})
+	}
+}
+
 // load sends b.N requests from that many clients.
 func load(b *testing.B, clients int, url, body string, headers []string) {
 	transport := &http.Transport{MaxIdleConnsPerHost: clients, MaxConnsPerHost: clients}

@@ -28,6 +28,8 @@ func (e *endpoint) announce() {
 		select {
 		case <-e.l.ctx.Done():
 			return
+		case <-e.dropped:
+			return
 		case <-changes:
 		}
 		timer.Reset(announceDelay)

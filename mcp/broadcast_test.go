@@ -119,4 +119,19 @@ func TestViewsAreApart(t *testing.T) {
 	b.Broadcast("s", "notifications/marker", nil)
 	equal(t, "none of the whole's", wholly.next(t), mark)
 	equal(t, "both hear the server", partly.next(t), mark)
+
+	body, headers := modern("1", "subscriptions/listen", `"notifications":{"toolsListChanged":true},`)
+	listening := view.stream(t, http.MethodPost, body, headers...)
+	listening.next(t)
+	b.Drop(catalogue)
+	if result := listening.next(t); !strings.Contains(result, `"resultType":"complete"`) {
+		t.Errorf("a stream of the view ends with %s", result)
+	}
+	for message := range partly.messages {
+		t.Errorf("a session of the view got %s", message)
+	}
+	equal(t, "the view", view.post(t, `{"jsonrpc":"2.0","id":1,"method":"ping"}`).status, http.StatusServiceUnavailable)
+	equal(t, "the whole", b.post(t, `{"jsonrpc":"2.0","id":1,"method":"ping"}`).status, http.StatusOK)
+	b.Drop(b.catalogue) // the listener's own stays
+	equal(t, "the whole", b.post(t, `{"jsonrpc":"2.0","id":1,"method":"ping"}`).status, http.StatusOK)
 }

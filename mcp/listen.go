@@ -49,16 +49,16 @@ func (e *endpoint) serveListen(ctx context.Context, w http.ResponseWriter, c *ca
 		return
 	}
 	defer e.l.removeListen(li)
-	ended := context.AfterFunc(e.l.ctx, func() { li.out.finish(li.result()) })
-	defer ended()
 	if string(agreed) == `{}` {
 		li.out.finish(li.result()) // nothing will ever come
 	}
-	// Only the client's own end is to cut the stream: at ours, the result is still to be written.
+	// The client's end cuts the stream; at ours, the result is still to be written.
 	clientGone, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
-		if !errors.Is(context.Cause(ctx), errClosing) {
+		if errors.Is(context.Cause(ctx), errClosing) {
+			li.out.finish(li.result())
+		} else {
 			cancel()
 		}
 	})()

@@ -92,10 +92,14 @@ type Listener struct {
 type endpoint struct {
 	l         *Listener
 	catalogue *Catalogue
+	dropped   chan struct{} // closed by Drop; the endpoint takes no more requests
 }
 
 // handling is one HTTP request in progress.
-type handling struct{ cancel context.CancelCauseFunc }
+type handling struct {
+	endpoint *endpoint
+	cancel   context.CancelCauseFunc
+}
 
 // NewListener starts a listener. It must be closed.
 func NewListener(options Options) *Listener {
@@ -148,13 +152,42 @@ func (l *Listener) endpointOf(catalogue *Catalogue) *endpoint {
 	defer l.mu.Unlock()
 	e := l.endpoints[catalogue]
 	if e == nil {
-		e = &endpoint{l: l, catalogue: catalogue}
+		e = &endpoint{l: l, catalogue: catalogue, dropped: make(chan struct{})}
 		l.endpoints[catalogue] = e
 		if !l.closed {
 			l.group.Go(e.announce)
 		}
 	}
 	return e
+}
+
+// Drop ends what View began for a catalogue: its sessions and streams end, and its handler refuses. It does not wait for
+// the calls in progress, which are cancelled.
+func (l *Listener) Drop(catalogue *Catalogue) {
+	l.mu.Lock()
+	e := l.endpoints[catalogue]
+	if e == nil || e == l.endpoint {
+		l.mu.Unlock()
+		return
+	}
+	delete(l.endpoints, catalogue)
+	close(e.dropped)
+	var sessions []*session
+	for id, s := range l.sessions {
+		if s.endpoint == e {
+			sessions = append(sessions, s)
+			delete(l.sessions, id)
+		}
+	}
+	for h := range l.handling {
+		if h.endpoint == e {
+			h.cancel(errClosing)
+		}
+	}
+	l.mu.Unlock()
+	for _, s := range sessions {
+		s.close()
+	}
 }
 
 // Guard wraps another route of the same server in the same guard (Host, Origin, Sec-Fetch-Site, token).
@@ -192,6 +225,11 @@ func (l *Listener) Close(ctx context.Context) error {
 func (l *Listener) enter(h *handling) *wire.Error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	select {
+	case <-h.endpoint.dropped:
+		return wire.Errorf(CodeServerDown, "this view is not served any more")
+	default:
+	}
 	switch {
 	case l.closed:
 		return wire.Errorf(CodeServerDown, "the service is stopping")
@@ -218,7 +256,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
-	h := &handling{cancel: cancel}
+	h := &handling{endpoint: e, cancel: cancel}
 	if err := l.enter(h); err != nil {
 		cancel(nil)
 		w.Header().Set("Retry-After", "1")

@@ -8,12 +8,16 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/traposd/traposd/mcp/wire"
 )
 
-// maxBatch bounds the messages in one array (2025-03-26).
-const maxBatch = 100
+const (
+	maxBatch      = 100         // messages in one array (2025-03-26)
+	bodyTimeout   = time.Minute // for a body to arrive
+	trustedLength = 1 << 20     // bytes that a Content-Length makes us allocate before the body is there
+)
 
 var (
 	errCancelledByClient = errors.New("cancelled by the client")
@@ -61,10 +65,13 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *bod
 	if r.ContentLength > limit {
 		return nil, tooLarge
 	}
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection has deadlines
+	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
 	reader := http.MaxBytesReader(w, r.Body, limit)
 	var body []byte
 	var err error
-	if r.ContentLength > 0 {
+	if r.ContentLength > 0 && r.ContentLength <= trustedLength {
 		body = make([]byte, r.ContentLength)
 		_, err = io.ReadFull(reader, body)
 	} else {
