@@ -47,7 +47,7 @@ func lookupFailure(text string) error {
 // service's PATH does not name. The shell is waited for only if PATH alone does not do: a profile may take its time, and
 // a server that can start at once should.
 func (h *host) searchFolders(env, folders []string, enough bool) []string {
-	h.login.begin(env)
+	h.login.begin(h.environ)
 	var limit time.Duration
 	if !enough {
 		limit = loginWait

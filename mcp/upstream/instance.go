@@ -88,7 +88,8 @@ func (i *instance) start() error {
 	ctx, cancel := context.WithTimeout(i.ctx, limit)
 	defer cancel()
 	err := i.connect(ctx)
-	if err == nil {
+	connected := err == nil
+	if connected {
 		err = i.session.handshake(ctx, 1)
 	}
 	var o *offer
@@ -99,7 +100,7 @@ func (i *instance) start() error {
 	case err == nil:
 	case i.ctx.Err() != nil:
 		return context.Cause(i.ctx)
-	case isLinkDead(i.session.link):
+	case connected && isClosed(i.session.link.dead()):
 		return i.session.link.why()
 	case ctx.Err() != nil:
 		return failf(err, "did not come up within %v%s; \"startupTimeout\" in its entry gives it longer", limit, i.lastWords())
@@ -112,8 +113,6 @@ func (i *instance) start() error {
 	close(i.ready)
 	return nil
 }
-
-func isLinkDead(l link) bool { return l != nil && isClosed(l.dead()) }
 
 // lastWords is the end of a child's stderr, to be put behind a message.
 func (i *instance) lastWords() string {

@@ -34,14 +34,15 @@ func newLoginPath() *loginPath {
 	return &loginPath{done: make(chan struct{}), cancel: func() {}}
 }
 
-// begin asks the shell in the background, the first time.
-func (l *loginPath) begin(env []string) {
+// begin asks the shell in the background, the first time. The environment is the service's: an entry's variables are not
+// for the user's profile.
+func (l *loginPath) begin(environ func() []string) {
 	l.once.Do(func() {
 		var ctx context.Context
 		ctx, l.cancel = context.WithTimeout(context.Background(), loginLimit)
 		l.work.Go(func() {
 			defer close(l.done)
-			l.value = askLoginShell(ctx, env)
+			l.value = askLoginShell(ctx, environ())
 		})
 	})
 }

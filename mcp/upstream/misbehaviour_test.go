@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -159,8 +160,8 @@ func TestBigMessages(t *testing.T) {
 	b := start(t)
 	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "ok")})
 	e := b.offered("s")
-	const size = 16 << 20
-	result, err := b.call(e, "big", `{"bytes":16777216}`)
+	const size = (16 << 20) / slowdown
+	result, err := b.call(e, "big", fmt.Sprintf(`{"bytes":%d}`, size))
 	if err != nil || len(result) < size {
 		t.Errorf("%d bytes, error %v", len(result), err)
 	}

@@ -176,7 +176,7 @@ func TestManyRestartsLeakNothing(t *testing.T) {
 		return len(fds)
 	}
 	before := count()
-	for range 30 {
+	for range 40 / slowdown {
 		pid := b.status("s").PID
 		if err := b.r.Restart("s"); err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ type sseLink struct {
 	remote   *remote
 	ctx      context.Context
 	cancel   context.CancelFunc
-	endpoint *url.URL // set before dialSSE returns
+	endpoint *url.URL // set before the first message is handed on and before dialSSE returns
 	body     io.Closer
 	work     sync.WaitGroup
 	gone     chan struct{}
@@ -45,11 +45,10 @@ func dialSSE(ctx context.Context, s *session, r *remote) (*sseLink, error) {
 	}
 	l.body = resp.Body
 	s.link = l
-	endpoint := make(chan string, 1)
-	l.work.Go(func() { l.read(resp.Body, endpoint) })
+	pinned := make(chan error, 1)
+	l.work.Go(func() { l.read(resp.Body, pinned) })
 	select {
-	case text := <-endpoint:
-		err = l.pin(text)
+	case err = <-pinned:
 	case <-l.gone:
 		err = failf(errNotSSE, "its stream ended before it named an endpoint")
 	}
@@ -101,15 +100,15 @@ func (l *sseLink) pin(text string) error {
 	return nil
 }
 
-func (l *sseLink) read(body io.Reader, endpoint chan<- string) {
+// read hands on what comes, once the endpoint is pinned; only the first endpoint counts.
+func (l *sseLink) read(body io.Reader, pinned chan<- error) {
+	named := false
 	err := readEvents(body, func(e event) {
-		switch e.name {
-		case "endpoint":
-			select {
-			case endpoint <- string(e.data):
-			default: // only the first one counts
-			}
-		case "", "message":
+		switch {
+		case e.name == "endpoint" && !named:
+			named = true
+			pinned <- l.pin(string(e.data))
+		case l.endpoint != nil && (e.name == "" || e.name == "message"):
 			m, err := wire.Parse(e.data)
 			if err != nil {
 				l.log.Debug("an event of the server was no JSON-RPC message and was skipped")

@@ -44,6 +44,7 @@ type httpLink struct {
 
 	mu       sync.Mutex
 	id       string             // of the session; empty: none
+	sessions bool               // the server gives sessions: a call without one slipped out during a new handshake
 	revision string             // agreed on
 	stream   context.CancelFunc // ends the GET stream; nil: none
 	closed   bool
@@ -116,7 +117,7 @@ func (l *httpLink) send(ctx context.Context, m *wire.Message, c *call) error {
 
 // deliver posts a notification or an answer of ours; the server takes it or does not.
 func (l *httpLink) deliver(ctx context.Context, m *wire.Message, body []byte) error {
-	resp, _, err := l.post(ctx, m, body)
+	resp, err := l.post(ctx, m, body)
 	if err != nil {
 		return err
 	}
@@ -127,23 +128,22 @@ func (l *httpLink) deliver(ctx context.Context, m *wire.Message, body []byte) er
 	return nil
 }
 
-func (l *httpLink) post(ctx context.Context, m *wire.Message, body []byte) (*http.Response, string, error) {
+func (l *httpLink) post(ctx context.Context, m *wire.Message, body []byte) (*http.Response, error) {
 	req, err := l.remote.request(ctx, http.MethodPost, l.remote.url, bytes.NewReader(body))
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", acceptBoth)
-	id := l.mark(req.Header)
+	l.mark(req.Header)
 	if req.Header.Get(headerRevision) == revisionStateless && m.Method != "" {
 		setStatelessHeaders(req.Header, m, l.session.headersOf)
 	}
-	resp, err := l.remote.client.Do(req)
-	return resp, id, err
+	return l.remote.client.Do(req)
 }
 
-// mark sets the headers that tie a request to the session, and tells its id.
-func (l *httpLink) mark(header http.Header) string {
+// mark sets the headers that tie a request to the session.
+func (l *httpLink) mark(header http.Header) {
 	l.mu.Lock()
 	id, revision := l.id, l.revision
 	l.mu.Unlock()
@@ -153,18 +153,18 @@ func (l *httpLink) mark(header http.Header) string {
 	if revision != "" {
 		header.Set(headerRevision, revision)
 	}
-	return id
 }
 
 // exchange posts a call and hands on whatever comes back. The error means that no answer will come.
 func (l *httpLink) exchange(ctx context.Context, m *wire.Message, body []byte, c *call) error {
-	resp, id, err := l.post(ctx, m, body)
+	resp, err := l.post(ctx, m, body)
 	if err != nil {
 		return err
 	}
 	if m.Method == "initialize" && resp.StatusCode == http.StatusOK {
 		l.mu.Lock()
 		l.id = resp.Header.Get(headerSession)
+		l.sessions = l.sessions || l.id != ""
 		l.mu.Unlock()
 	}
 	switch kind := mediaType(resp); {
@@ -178,7 +178,7 @@ func (l *httpLink) exchange(ctx context.Context, m *wire.Message, body []byte, c
 		return l.answer(resp, c)
 	default:
 		defer discard(resp.Body)
-		return l.refused(resp, kind, id, c)
+		return l.refused(resp, kind, c)
 	}
 }
 
@@ -224,25 +224,33 @@ func (l *httpLink) hand(data []byte, c *call) bool {
 
 // refused handles a status that is not 200. A JSON-RPC error that carries our id is the server's answer whatever the
 // status (2026-07-28 sends 400 and 404 so); a 404 or 400 on a session otherwise means that it is gone.
-func (l *httpLink) refused(resp *http.Response, kind, id string, c *call) error {
+func (l *httpLink) refused(resp *http.Response, kind string, c *call) error {
+	var failed *wire.Error // what the body says, without our id
 	if kind == "application/json" {
 		if data, err := readBody(resp.Body, resp.ContentLength); err == nil {
 			m, err := wire.Parse(data)
-			got, ours := int64(0), false
 			if err == nil && m.Error != nil {
-				got, ours = parseID(m.ID)
-			}
-			if ours && got == c.id {
-				l.session.receive(m, c)
-				return nil
-			}
-			if err == nil && m.Error != nil && id == "" && resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
-				return m.Error
+				if id, ok := parseID(m.ID); ok && id == c.id {
+					l.session.receive(m, c)
+					return nil
+				}
+				failed = m.Error
 			}
 		}
 	}
-	if id != "" && (resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest) {
-		return errSessionGone
+	l.mu.Lock()
+	sessions := l.sessions && c.method != "initialize" && c.method != "server/discover"
+	l.mu.Unlock()
+	switch resp.StatusCode {
+	case http.StatusNotFound, http.StatusBadRequest:
+		if sessions {
+			return errSessionGone
+		}
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+		return refusal(resp)
+	}
+	if failed != nil {
+		return failed
 	}
 	return refusal(resp)
 }
