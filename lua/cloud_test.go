@@ -235,3 +235,106 @@ func TestLabelsOfAnyBytes(t *testing.T) {
 		t.Errorf("label %q %q", p.hello.Label, p.hello.LabelB64)
 	}
 }
+
+// A program may ask before there is a connection; the question is kept.
+func TestRequestBeforeTheConnection(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.greet = make(chan struct{})
+	m := boot(t, craftos.Options{ID: 1, AllowPrivate: true, Settings: h.settings(), Files: disk(t, map[string]string{"startup/50_ask.lua": `
+		print("asking")
+		local answer, problem = require("/apis/libcloud").request("whoami", {}, {timeout = 60})
+		print(answer and answer.name or problem.message)`})})
+	m.awaitScreen("asking")
+	h.receive() // it is there, and has no hello_ok yet
+	asked := make(chan frame, 1)
+	close(h.greet)
+	p := h.next()
+	yes := true
+	p.mu.Lock()
+	p.questers = func(f frame) frame {
+		select {
+		case asked <- f:
+		default:
+		}
+		return frame{Type: "server_response", ID: f.ID, OK: &yes, Payload: json.RawMessage(`{"name":"caf\u00e9 is open"}`)}
+	}
+	p.mu.Unlock()
+	m.awaitScreen("is open")
+	if f := <-asked; f.Request != "whoami" || f.TimeoutMs != 60000 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A gateway that is there and says nothing is left, whether it is silent from the start or later.
+func TestSilentGatewayIsLeft(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.greet = make(chan struct{})
+	files := disk(t, nil)
+	link := string(files["apis/liblink.lua"].Data)
+	link = strings.Replace(link, "LIMIT_SILENT = 65, 10, 60", "LIMIT_SILENT = 65, 0.4, 0.4", 1)
+	files["apis/liblink.lua"].Data = []byte(strings.Replace(link, "local WATCH = 5", "local WATCH = 0.1", 1))
+	m := boot(t, craftos.Options{ID: 1, AllowPrivate: true, Settings: h.settings(), Files: files})
+	h.receive()
+	h.receive()
+	m.awaitScreen("does not answer the greeting")
+	close(h.greet)
+	first := h.next()
+	<-first.gone
+	second := h.next()
+	if first.hello.Boot != second.hello.Boot {
+		t.Error("another boot")
+	}
+}
+
+// A chunk that was lost makes its request fail, and no other.
+func TestLostChunk(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	_, p := h.connect(craftos.Options{ID: 1})
+	answer := make(chan frame, 1)
+	p.mu.Lock()
+	p.calls["lost"] = answer
+	p.mu.Unlock()
+	no, yes, first, third := false, true, 0, 2
+	p.write(frame{Type: "chunk", ID: "lost", Seq: &first, Last: &no, Data: []byte(`{"type":"server_request","id":"lost","request":"exec-lua",`)})
+	p.write(frame{Type: "chunk", ID: "lost", Seq: &third, Last: &yes, Data: []byte(`"payload":{}}`)})
+	if f := p.await(answer); *f.OK || f.Error.Code != "bad_request" || !strings.Contains(f.Error.Message, "lost") {
+		t.Errorf("%+v", f.Error)
+	}
+	// A stream that was cancelled half-way is forgotten, and what still comes of it ignored.
+	p.write(frame{Type: "chunk", ID: "half", Seq: &first, Last: &no, Data: []byte(`{"type":"server_request","id":"half","request":"ping",`)})
+	p.write(frame{Type: "cancel", ID: "half"})
+	second := 1
+	p.mu.Lock()
+	p.calls["half"] = answer
+	p.mu.Unlock()
+	p.write(frame{Type: "chunk", ID: "half", Seq: &second, Last: &yes, Data: []byte(`"payload":{}}`)})
+	if r := p.exec("return 1", time.Minute); !r.OK {
+		t.Errorf("afterwards: %+v", r)
+	}
+	select {
+	case f := <-answer:
+		t.Errorf("the cancelled one was answered: %+v", f)
+	default:
+	}
+}
+
+// A request that comes twice is carried out once.
+func TestRepeatedRequestRunsOnce(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	_, p := h.connect(craftos.Options{ID: 1})
+	payload, err := json.Marshal(map[string]any{"sourceBase64": b64("_G.ran = (_G.ran or 0) + 1")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		p.write(frame{Type: "server_request", ID: "same", Request: "exec-lua", Payload: payload, TimeoutMs: 60000})
+	}
+	until(t, "it ran", func() bool { return p.exec("return _G.ran", time.Minute).Returns[0].Value != nil })
+	if r := p.exec("sleep(0.2) return _G.ran", time.Minute); r.Returns[0].Value != 1.0 {
+		t.Errorf("it ran %v times", r.Returns[0].Value)
+	}
+}

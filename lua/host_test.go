@@ -64,7 +64,8 @@ type host struct {
 	t      testing.TB
 	server *httptest.Server
 	peers  chan *peer
-	hellos chan frame // also those that were refused
+	hellos chan frame    // also those that were refused
+	greet  chan struct{} // when set, a computer gets its hello_ok once it is closed
 
 	open sync.WaitGroup
 }
@@ -112,12 +113,27 @@ func (h *host) gateway(w http.ResponseWriter, r *http.Request) {
 	}
 	_ = conn.SetReadDeadline(time.Time{})
 	p.hello = hello
+	if h.greet != nil {
+		<-h.greet
+	}
 	p.write(frame{
 		Type: "hello_ok", TraposID: strconv.Itoa(hello.ComputerID) + ":" + hello.Label,
 		Heartbeat: 15, MaxFrame: testMaxFrame, MaxFlight: 8,
 	})
 	h.peers <- p
 	p.serveFrames()
+}
+
+// receive waits for a hello.
+func (h *host) receive() frame {
+	h.t.Helper()
+	select {
+	case f := <-h.hellos:
+		return f
+	case <-time.After(patience):
+		h.t.Fatal("no hello came")
+		return frame{}
+	}
 }
 
 // next is the next computer that got in.

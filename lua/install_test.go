@@ -2,6 +2,8 @@ package lua
 
 import (
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -77,5 +79,55 @@ func upgrade(t *testing.T, h *host, m *machine, p *peer) {
 		if _, err := m.ReadFile(path); (err == nil) != want {
 			t.Errorf("%s: there is %v, want %v", path, err == nil, want)
 		}
+	}
+}
+
+// Whatever goes wrong before everything has arrived, nothing on the computer changes.
+func TestInstallRefusals(t *testing.T) {
+	t.Parallel()
+	damage := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/lua/servers/cloud.lua" {
+				_, _ = w.Write([]byte("print('not what was announced')"))
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	missing := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/lua/servers/cloud.lua" {
+				http.NotFound(w, r)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	for name, c := range map[string]struct {
+		wrap  func(http.Handler) http.Handler
+		files fstest.MapFS
+		disk  int64
+		words string
+	}{
+		"damaged":      {damage, fstest.MapFS{}, 0, "servers/cloud.lua arrived damaged"},
+		"missing":      {missing, fstest.MapFS{}, 0, "Nothing was changed."},
+		"no room":      {nil, fstest.MapFS{}, 50_000, "Nothing was changed."},
+		"two startups": {nil, fstest.MapFS{"startup": {Data: []byte("")}, "startup.lua": {Data: []byte("")}}, 0, "delete the one you do not use"},
+	} {
+		handler := Handler("test")
+		if c.wrap != nil {
+			handler = c.wrap(handler)
+		}
+		server := httptest.NewServer(handler)
+		m := boot(t, craftos.Options{ID: 5, AllowPrivate: true, Files: c.files, DiskBytes: c.disk})
+		m.awaitScreen(">")
+		m.Type("wget run " + server.URL + "/install.lua\n")
+		m.awaitScreen(c.words)
+		for _, path := range []string{"apis/libjson.lua", "startup/00_trapos.lua", ".trapos/installed", ".settings", "startup.user.lua"} {
+			if _, err := m.ReadFile(path); err == nil {
+				t.Errorf("%s: %s was written", name, path)
+			}
+		}
+		server.Close()
 	}
 }

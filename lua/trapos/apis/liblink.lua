@@ -27,9 +27,10 @@ local CLOSE_CODES = {
   [4408] = "timeout",
   [4409] = "duplicate",
   [4413] = "too_large",
+  [4429] = "busy",
 }
--- Refusals that do not mend themselves.
-local LASTING = { unauthorized = true, bad_request = true, unsupported_protocol = true, duplicate = true }
+-- Refusals that do not mend themselves at once.
+local LASTING = { unauthorized = true, bad_request = true, unsupported_protocol = true, duplicate = true, busy = true }
 
 local link = {}
 
@@ -42,7 +43,7 @@ function link.create(options)
   local attempts, failures = 0, 0
   local heard, entered = 0, 0
   local waiting, waitingBytes = {}, 0
-  local streams, streamCount, streamSerial = {}, 0, 0
+  local streams, streamCount = {}, 0
   local joiner = wire.joiner()
   local cancelRetry, refusal, told
   local maxFrame = wire.MAX_FRAME
@@ -127,15 +128,14 @@ function link.create(options)
   end
 
   local function pump(stream)
-    while stream.unacked < wire.MAX_UNACKED and not stream.done() do
+    while stream.held or (stream.unacked() < wire.MAX_UNACKED and not stream.done()) do
       stream.held = stream.held or stream.next()
       if not transmit(stream.held) then
         return
       end
       stream.held = nil
-      stream.unacked = stream.unacked + 1
     end
-    if stream.done() and not stream.held and streams[stream.id] then
+    if stream.done() and streams[stream.id] == stream then
       streams[stream.id] = nil
       streamCount = streamCount - 1
       if stream.onSent then
@@ -145,8 +145,7 @@ function link.create(options)
   end
 
   local function startStream(item)
-    streamSerial = streamSerial + 1
-    local stream = wire.split("s" .. streamSerial, item.text, maxFrame)
+    local stream = wire.split(item.key, item.text, maxFrame)
     stream.onSent, stream.key = item.onSent, item.key
     streams[stream.id] = stream
     streamCount = streamCount + 1
@@ -189,10 +188,10 @@ function link.create(options)
     end
   end
 
-  --- Sends a frame of JSON text, now or as soon as there is a connection. onSent() is called when its last byte was handed to
-  --- the game. key names it for `withdraw`. False when too much is waiting already.
-  function self.send(text, onSent, key)
-    if #waiting >= MAX_WAITING or waitingBytes + #text > MAX_WAITING_BYTES then
+  --- Sends a frame of JSON text, now or as soon as there is a connection. key is the id inside, by which `withdraw` knows it.
+  --- onSent() is called when its last byte was handed to the game. False when too much is waiting already.
+  function self.send(text, key, onSent)
+    if streams[key] or #waiting >= MAX_WAITING or waitingBytes + #text > MAX_WAITING_BYTES then
       return false
     end
     put({ text = text, onSent = onSent, key = key })
@@ -251,7 +250,7 @@ function link.create(options)
         id = result.request,
         ok = false,
         error = { code = result.error, message = result.message },
-      }))
+      }), result.request)
     end
     local whole = result.text and json.decode(result.text)
     if type(whole) == "table" and whole.type ~= "chunk" then
@@ -262,7 +261,7 @@ function link.create(options)
   local function acknowledged(frame)
     local stream = streams[frame.id]
     if stream then
-      stream.unacked = math.max(0, stream.unacked - 1)
+      stream.acknowledge(frame.seq)
       pump(stream)
       flush()
     end
@@ -275,6 +274,10 @@ function link.create(options)
     pong = function() end,
     chunk = joined,
     chunk_ack = acknowledged,
+    cancel = function(frame)
+      joiner.forget(frame.id)
+      options.onFrame(frame)
+    end,
   }
 
   local function received(text)

@@ -13,16 +13,17 @@ wire.MAX_FRAME = 65536
 wire.MAX_JOINED = 2 * 1024 * 1024
 -- Chunks that a sender may have under way without an answer.
 wire.MAX_UNACKED = 4
--- Frames that may arrive in chunks at the same time.
-local MAX_STREAMS = 8
+-- Frames that may arrive in chunks at the same time; the gateway sends one at a time.
+local MAX_STREAMS = 4
 -- What a chunk frame needs beside its data.
 local CHUNK_OVERHEAD = 160
 
---- Cuts a long frame. The result has next() -> chunk frame text or nil at the end, rewind(), and `unacked`, the caller's count.
+--- Cuts a long frame. id names the stream: the id of the request or response inside, so that a cancel ends both. The result
+--- has next() -> chunk frame text, or nil at the end; done(); acknowledge(seq); unacked() -> chunks without an answer.
 function wire.split(id, text, maxFrame)
   local quantity = (maxFrame - CHUNK_OVERHEAD - (maxFrame - CHUNK_OVERHEAD) % 4) / 4 * 3
-  local stream = { id = id, text = text, unacked = 0 }
-  local seq, from = 0, 1
+  local stream = { id = id, text = text }
+  local seq, from, acknowledged = 0, 1, 0
 
   function stream.next()
     if from > #text then
@@ -44,40 +45,54 @@ function wire.split(id, text, maxFrame)
     return from > #text
   end
 
+  -- One acknowledges those before it.
+  function stream.acknowledge(number)
+    if type(number) == "number" and number < seq then
+      acknowledged = math.max(acknowledged, number + 1)
+    end
+  end
+
+  function stream.unacked()
+    return seq - acknowledged
+  end
+
   return stream
 end
 
--- What the beginning of an oversized frame says about itself, so that its request can be answered.
+-- What the beginning of a frame says about itself, so that its request can be answered when the rest is refused.
 local function peek(text)
   return text:match('"type"%s*:%s*"([%w_]+)"'), text:match('"id"%s*:%s*"([^"\\]*)"')
 end
 
 --- Joins chunks. add(frame) returns a result table:
---   {text=...} the frame is whole; {ack=true} one more is expected, acknowledge it;
---   {error=code, message=..., kind=..., request=id} it was refused (the chunks that are still under way are swallowed).
+---   {ack=true}     one more chunk is expected: acknowledge this one;
+---   {text=...}     the frame is whole;
+---   {error=code, message=..., kind=..., request=id}   it is at its end and was refused;
+---   {}             nothing is to be done.
+--- forget(id) drops a stream that was cancelled, reset() all of them.
 function wire.joiner()
   local joiner = {}
-  local streams, count = {}, 0
+  local streams, clock = {}, 0
 
-  local function forget(id)
-    if streams[id] then
-      streams[id] = nil
-      count = count - 1
+  -- A stream in the place of one of the same id; the one left alone the longest gives way when there are too many.
+  local function begin(id)
+    local count, oldest = 0, nil
+    for other, stream in pairs(streams) do
+      count = count + 1
+      if not oldest or stream.touched < streams[oldest].touched then
+        oldest = other
+      end
     end
+    if count >= MAX_STREAMS and not streams[id] then
+      streams[oldest] = nil
+    end
+    streams[id] = { parts = {}, size = 0, seq = 0 }
+    return streams[id]
   end
 
   local function refuse(stream, code, message)
-    stream.refused, stream.parts = true, {}
-    return { error = code, message = message, kind = stream.kind, request = stream.request }
-  end
-
-  local function open(id)
-    if count >= MAX_STREAMS then
-      return nil
-    end
-    count = count + 1
-    streams[id] = { parts = {}, size = 0, seq = 0 }
-    return streams[id]
+    stream.parts = {}
+    stream.refusal = { error = code, message = message, kind = stream.kind, request = stream.request }
   end
 
   local function take(stream, frame)
@@ -96,38 +111,32 @@ function wire.joiner()
     if stream.size > wire.MAX_JOINED then
       return refuse(stream, "too_large", "a computer takes at most " .. wire.MAX_JOINED .. " bytes at once")
     end
-    stream.parts[#stream.parts + 1] = data
+    stream.parts[stream.seq] = data
   end
 
   function joiner.add(frame)
-    local id, last = frame.id, frame.last == true
-    local stream = streams[id]
+    local stream = frame.seq == 0 and begin(frame.id) or streams[frame.id]
     if not stream then
-      if frame.seq ~= 0 then
-        return { ack = not last }
-      end
-      stream = open(id)
-      if not stream then
-        return { ack = not last, error = "busy", message = "too many long frames at once" }
-      end
+      return {}
     end
-    local result = {}
-    if not stream.refused then
-      result = take(stream, frame) or result
+    clock = clock + 1
+    stream.touched = clock
+    if not stream.refusal then
+      take(stream, frame)
     end
-    if last then
-      if not stream.refused then
-        result.text = table.concat(stream.parts)
-      end
-      forget(id)
-    else
-      result.ack = true
+    if frame.last ~= true then
+      return { ack = true }
     end
-    return result
+    streams[frame.id] = nil
+    return stream.refusal or { text = table.concat(stream.parts) }
+  end
+
+  function joiner.forget(id)
+    streams[id] = nil
   end
 
   function joiner.reset()
-    streams, count = {}, 0
+    streams = {}
   end
 
   return joiner

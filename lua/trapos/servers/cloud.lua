@@ -14,6 +14,8 @@ local SLACK = 10
 local MAX_QUESTIONS = 32
 -- Requests whose ids are remembered after their answer, so that one that comes twice is carried out once.
 local REMEMBERED = 128
+-- Bytes of an error message; the gateway keeps no more.
+local MAX_MESSAGE = 4096
 -- Seconds to wait for another cloud server to say that it runs.
 local RIVAL = 0.5
 
@@ -132,8 +134,8 @@ end
 
 local function refuse(id, code, message)
   local problem = { code = code }
-  json.put(problem, "message", message)
-  return connection.send(json.encode({ type = "computer_response", id = id, ok = false, error = problem }))
+  json.put(problem, "message", message:sub(1, MAX_MESSAGE))
+  return connection.send(json.encode({ type = "computer_response", id = id, ok = false, error = problem }), id)
 end
 
 -- Hands a request to the program that serves its type, again until it confirms.
@@ -185,7 +187,8 @@ function onFrame.server_request(frame)
   end
   remember(frame.id)
   if frame.request == "ping" then
-    connection.send(json.encode({ type = "computer_response", id = frame.id, ok = true, payload = frame.payload or {} }))
+    connection.send(json.encode({ type = "computer_response", id = frame.id, ok = true, payload = frame.payload or {} }),
+      frame.id)
   elseif not owners[frame.request] then
     refuse(frame.id, "unknown_type", "no program on this computer serves " .. tostring(frame.request))
   else
@@ -283,10 +286,10 @@ local function respond(request, ok, payload, message)
   end
   leaving[request.id] = true
   local taken = connection.send('{"type":"computer_response","id":' .. json.string(request.wireId)
-    .. ',"ok":true,"payload":' .. text .. "}", function()
+    .. ',"ok":true,"payload":' .. text .. "}", request.wireId, function()
       leaving[request.id] = nil
       os.queueEvent("trapos_cloud_sent", request.id)
-    end, request.wireId)
+    end)
   if not taken then
     leaving[request.id] = nil
   end
@@ -333,7 +336,7 @@ loop.on("trapos_cloud_ask", function(id, requestType, text, timeoutMs)
     payload = json.raw(payloadText(text) or "{}"),
     timeoutMs = timeoutMs,
   })
-  if not connection.send(frame, nil, wireId) then
+  if not connection.send(frame, wireId) then
     answerQuestion(wireId, false, "busy", "too much is waiting for the connection")
   end
 end)
