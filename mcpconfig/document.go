@@ -277,8 +277,9 @@ type repetition struct {
 }
 
 // object returns the members of an object, each name once, in their order, and the repetitions. over tells that there are
-// more than limit members, of which only the first ones are returned.
-func (d *document) object(object value, limit int) (members []namedValue, repeated []repetition, over bool) {
+// more than limit members, of which only the first ones are returned. The members take scratch's memory if it suffices.
+func (d *document) object(object value, limit int, scratch []namedValue) (members []namedValue, repeated []repetition, over bool) {
+	members = scratch[:0]
 	var index map[string]int // of members, made when they are too many to be searched one by one
 	find := func(name string) int {
 		if index == nil {
@@ -298,9 +299,6 @@ func (d *document) object(object value, limit int) (members []namedValue, repeat
 		if i := find(name); i >= 0 {
 			repeated = append(repeated, repetition{name, members[i].key, m.key})
 			continue
-		}
-		if members == nil {
-			members = make([]namedValue, 0, 8)
 		}
 		members = append(members, namedValue{name, whole, m.key, m.value})
 		switch {

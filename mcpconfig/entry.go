@@ -26,11 +26,11 @@ type entryReader struct {
 	fromFile []EnvVar // what envFile gives
 }
 
-func (r *fileReader) entry(m namedValue) *entryReader {
-	e := &entryReader{fileReader: r, key: m.key}
-	e.server = Server{Name: m.name, Source: r.source}
+// reset begins another entry.
+func (e *entryReader) reset(r *fileReader, m namedValue) {
+	*e = entryReader{fileReader: r, key: m.key}
+	e.server.Name, e.server.Source = m.name, r.source
 	e.server.Source.Line, e.server.Source.Column = r.doc.position(m.key.start)
-	return e
 }
 
 // fail reports an error of a field at a value's position; the entry is invalid.
@@ -107,7 +107,7 @@ func (e *entryReader) object(v value) {
 		e.fail(v, "", "not an object: write { \"command\": … } or { \"url\": … }")
 		return
 	}
-	members, repeated, over := e.doc.object(v, maxKeys)
+	members, repeated, over := e.doc.object(v, maxKeys, e.fileReader.members)
 	if over {
 		e.fail(v, "", "more than %d keys", maxKeys)
 		return
@@ -115,7 +115,7 @@ func (e *entryReader) object(v value) {
 	for _, twice := range repeated {
 		e.fail(twice.again, keyField(twice.name), "%s", e.twice("given", twice.first))
 	}
-	e.members = members
+	e.members, e.fileReader.members = members, members
 	e.switches()
 	e.strangers()
 	e.transport()

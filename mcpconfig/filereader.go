@@ -28,10 +28,12 @@ type fileReader struct {
 
 	problems Problems
 	dropped  int
-	flat     bool     // fields of one server stand where servers should
-	envFiles []string // of the entries, existing or not
-	scratch  []byte   // of approvalHash
-	baseCwd  Secret   // base, once for all entries
+	flat     bool         // fields of one server stand where servers should
+	envFiles []string     // of the entries, existing or not
+	scratch  []byte       // memory of approvalHash
+	members  []namedValue // memory for those of an entry
+	inner    []namedValue // and for those of its env and headers
+	baseCwd  Secret       // base, once for all entries
 }
 
 // read returns the entries sorted by name, or what makes the whole file unusable.
@@ -44,7 +46,7 @@ func (r *fileReader) read(data []byte) ([]Server, *Problem) {
 	if doc.kind(top) != '{' {
 		return nil, r.lost(top.start, "not an object: the file must hold one { … } with the key "+r.root)
 	}
-	members, repeated, over := doc.object(top, maxKeys)
+	members, repeated, over := doc.object(top, maxKeys, nil)
 	if over {
 		return nil, r.lost(top.start, fmt.Sprintf("more than %d keys in the outermost object", maxKeys))
 	}
@@ -65,7 +67,7 @@ func (r *fileReader) entries(object value) ([]Server, *Problem) {
 	if r.doc.kind(object) != '{' {
 		return nil, r.lost(object.start, r.root+" is not an object: write { \"name\": { … } }")
 	}
-	members, repeated, over := r.doc.object(object, maxServers)
+	members, repeated, over := r.doc.object(object, maxServers, nil)
 	if over {
 		return nil, r.lost(object.start, fmt.Sprintf("more than %d servers in one file", maxServers))
 	}
@@ -78,9 +80,10 @@ func (r *fileReader) entries(object value) ([]Server, *Problem) {
 	})
 	slices.SortFunc(members, func(a, b namedValue) int { return strings.Compare(a.name, b.name) })
 	servers := make([]Server, 0, len(members))
+	var e entryReader
 	for _, m := range members {
-		entry := r.entry(m)
-		servers = append(servers, entry.read(m, again[m.name]))
+		e.reset(r, m)
+		servers = append(servers, e.read(m, again[m.name]))
 	}
 	if r.dropped > 0 {
 		r.problems = append(r.problems, r.problem(SeverityError, object.start, "", "",

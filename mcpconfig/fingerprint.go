@@ -51,7 +51,7 @@ func (r *fileReader) approvalHash(name string, members []namedValue, env []EnvVa
 	d := newDigest(r.scratch, "traposd approval 1")
 	d.text(r.source.Path)
 	d.text(name)
-	d.members(r.doc, members, true)
+	d.members(r, members, true)
 	d.environment(env)
 	r.scratch = d.data[:0]
 	return d.sum()
@@ -96,19 +96,20 @@ func (d *digest) environment(env []EnvVar) {
 	}
 }
 
-func (d *digest) members(doc *document, members []namedValue, inner bool) {
+// members adds an object's members, sorted; those of its env and headers too if outer is set.
+func (d *digest) members(r *fileReader, members []namedValue, outer bool) {
 	slices.SortFunc(members, func(a, b namedValue) int { return strings.Compare(a.name, b.name) })
 	d.number(len(members))
 	for _, m := range members {
 		d.text(m.name)
-		if inner && (m.name == "env" || m.name == "headers") && doc.kind(m.value) == '{' {
-			within, _, _ := doc.object(m.value, maxKeys)
-			d.members(doc, within, false)
+		if outer && (m.name == "env" || m.name == "headers") && r.doc.kind(m.value) == '{' {
+			r.inner, _, _ = r.doc.object(m.value, maxKeys, r.inner)
+			d.members(r, r.inner, false)
 			continue
 		}
 		start := len(d.data)
 		d.number(0)
-		d.data = doc.compact(d.data, m.value)
+		d.data = r.doc.compact(d.data, m.value)
 		binary.BigEndian.PutUint64(d.data[start:], uint64(len(d.data)-start))
 	}
 }

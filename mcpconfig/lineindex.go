@@ -1,6 +1,9 @@
 package mcpconfig
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // lineBlock is the distance of a lineIndex's marks, in bytes: what one look-up reads at most, so that a thousand positions
 // in a line of 4 MiB cost no more than elsewhere.
@@ -49,6 +52,9 @@ func advance(mark lineMark, text []byte) lineMark {
 
 func runeStarts(text []byte) int {
 	n := 0
+	for len(text) >= 8 && binary.NativeEndian.Uint64(text)&0x8080808080808080 == 0 { // eight of ASCII
+		text, n = text[8:], n+8
+	}
 	for _, c := range text {
 		if c&0xC0 != 0x80 { // no continuation byte
 			n++

@@ -57,7 +57,8 @@ func (e *entryReader) headers() {
 		e.fail(v, "headers", `must be an object: { "Name": "value" }`)
 		return
 	}
-	members, repeated, over := e.doc.object(v, maxHeaders)
+	members, repeated, over := e.doc.object(v, maxHeaders, e.inner)
+	e.inner = members
 	if over {
 		e.fail(v, "headers", "more than %d headers", maxHeaders)
 		return
@@ -67,19 +68,17 @@ func (e *entryReader) headers() {
 			e.fail(twice.again, "headers."+keyField(twice.name), "%s", e.twice("given", twice.first))
 		}
 	}
-	first := map[string]value{}
-	for _, m := range members {
+	for i, m := range members {
 		if !headerName(m.name) {
 			// The name is not repeated: what is no name may be a value in the wrong place.
 			e.fail(m.key, "headers", "the name of a header is not valid for HTTP: letters, digits and hyphens only")
 			continue
 		}
-		lower := strings.ToLower(m.name)
-		if key, twice := first[lower]; twice {
-			e.fail(m.key, "headers."+keyField(m.name), "%s", e.twice("given in another case", key))
+		sameName := func(earlier namedValue) bool { return strings.EqualFold(earlier.name, m.name) }
+		if earlier := slices.IndexFunc(members[:i], sameName); earlier >= 0 {
+			e.fail(m.key, "headers."+keyField(m.name), "%s", e.twice("given in another case", members[earlier].key))
 			continue
 		}
-		first[lower] = m.key
 		e.header(m)
 	}
 	slices.SortFunc(e.server.Headers, func(a, b Header) int { return strings.Compare(a.Name, b.Name) })

@@ -95,7 +95,8 @@ func (e *entryReader) env() []EnvVar {
 		e.fail(v, "env", `must be an object: { "NAME": "value" }`)
 		return nil
 	}
-	members, repeated, over := e.doc.object(v, maxVariables)
+	members, repeated, over := e.doc.object(v, maxVariables, e.inner)
+	e.inner = members
 	if over {
 		e.fail(v, "env", "more than %d variables", maxVariables)
 		return nil
