@@ -30,7 +30,7 @@ func compile(source, name string) (proto *lua.FunctionProto, err error) {
 			proto, err = nil, fmt.Errorf("%s:1: cannot compile: %v", name, r)
 		}
 	}()
-	tree, err := parse.Parse(strings.NewReader(source), name)
+	tree, err := parse.Parse(strings.NewReader(plainEscapes(source)), name)
 	if err == nil {
 		proto, err = lua.Compile(tree, name)
 	}
@@ -108,12 +108,8 @@ func (m *machine) baseLoad(l *lua.LState) int {
 	if err != nil {
 		return pushFailure(l, err.Error())
 	}
-	if l.GetTop() >= 4 {
-		if env, ok := l.Get(4).(*lua.LTable); ok {
-			fn.Env = env
-		} else {
-			fn.Env = newTable()
-		}
+	if env, ok := l.Get(4).(*lua.LTable); ok {
+		fn.Env = env
 	}
 	l.Push(fn)
 	return 1

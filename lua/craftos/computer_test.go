@@ -47,12 +47,17 @@ os.shutdown()
 // bootSnippet runs a Lua snippet as the startup file of a computer and fails the test when it fails.
 func bootSnippet(t *testing.T, opts Options, snippet string) *Computer {
 	t.Helper()
+	return bootSnippetWithin(t, opts, runTimeout, snippet)
+}
+
+func bootSnippetWithin(t *testing.T, opts Options, timeout time.Duration, snippet string) *Computer {
+	t.Helper()
 	c := newComputer(t, opts)
 	program := strings.ReplaceAll(prelude, "\n", " ") + snippet + epilogue
 	if err := c.WriteFile("startup.lua", []byte(program)); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	if err := c.Run(ctx); err != nil {
 		t.Fatalf("run: %v\nscreen:\n%s", err, strings.Join(c.Screen(), "\n"))

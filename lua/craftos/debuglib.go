@@ -11,7 +11,7 @@ import (
 func (m *machine) openDebug() {
 	lib := m.root.GetGlobal("debug").(*lua.LTable)
 	m.setFuncs(lib, map[string]lua.LGFunction{
-		"sethook": debugSetHook, "gethook": debugGetHook, "traceback": debugTraceback, "getregistry": func(l *lua.LState) int {
+		"getinfo": debugGetInfo, "sethook": debugSetHook, "gethook": debugGetHook, "traceback": debugTraceback, "getregistry": func(l *lua.LState) int {
 			l.Push(newTable())
 			return 1
 		},
@@ -107,4 +107,52 @@ func writeFrames(b *strings.Builder, l, state *lua.LState, level int) {
 			b.WriteString("function <" + frame.Source + ">")
 		}
 	}
+}
+
+// debugGetInfo is debug.getinfo([thread,] function or level [, what]). Levels count within the innermost protected call.
+func debugGetInfo(l *lua.LState) int {
+	state, first := l, 1
+	if _, ok := l.Get(1).(*lua.LState); ok {
+		state, first = checkRoutine(l, 1).current, 2
+	}
+	frame, what := &lua.Debug{}, ">"
+	subject := l.Get(first)
+	if _, ok := subject.(*lua.LFunction); !ok {
+		level := checkInt(l, first)
+		if frame, ok = state.GetStack(level); level < 0 || !ok {
+			l.Push(lua.LNil)
+			return 1
+		}
+		what = ""
+	}
+	fn, err := state.GetInfo(what+"Slunf", frame, subject)
+	if err != nil {
+		throw(l, "bad argument to 'getinfo'")
+	}
+	function, _ := fn.(*lua.LFunction)
+	t := newTable()
+	set := t.RawSetString
+	set("func", fn)
+	set("what", lua.LString(frame.What))
+	set("currentline", lua.LNumber(frame.CurrentLine))
+	set("linedefined", lua.LNumber(frame.LineDefined))
+	set("lastlinedefined", lua.LNumber(frame.LastLineDefined))
+	set("nups", lua.LNumber(frame.NUpvalues))
+	set("source", lua.LString("@"+frame.Source))
+	set("short_src", lua.LString(frame.Source))
+	if function != nil && function.IsG {
+		set("what", lua.LString("C"))
+		set("source", lua.LString("=[C]"))
+		set("short_src", lua.LString("[C]"))
+	} else if function != nil {
+		set("nparams", lua.LNumber(function.Proto.NumParameters))
+		set("isvararg", lua.LBool(function.Proto.IsVarArg != 0))
+	}
+	set("namewhat", lua.LString(""))
+	if frame.Name != "" && frame.Name != "?" {
+		set("name", lua.LString(frame.Name))
+		set("namewhat", lua.LString("global"))
+	}
+	l.Push(t)
+	return 1
 }

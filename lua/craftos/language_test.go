@@ -111,6 +111,7 @@ func TestStrings(t *testing.T) {
 		same("100000000000000", tostring(1e14):gsub("1e%+14", "100000000000000"))
 		same(1000, tonumber("1e3")) same(255, tonumber("0xff")) same(nil, tonumber("1_0")) same(255, tonumber("ff", 16))
 		same(nil, tonumber("inf")) same(nil, tonumber("")) same(5, tonumber(" 5 "))
+		same("a\233b\200", ("A\233B\200"):lower()) same("A\233B", ("a\233b"):upper()) same("\2\1", ("\1\2"):reverse())
 		same("k=v", (("k v"):gsub("(%w+) (%w+)", "%1=%2")))
 		same("hello world from Lua", (("hello world"):gsub("$", " from Lua")))
 		same("THE (quick) fox", (("THE (quick) fox"):gsub("%((%a+)%)", "(%1)")))

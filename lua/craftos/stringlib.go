@@ -20,6 +20,7 @@ func (m *machine) openString() {
 	m.setFuncs(lib, map[string]lua.LGFunction{
 		"byte": stringByte, "char": stringChar, "rep": stringRep, "find": stringFind, "match": stringMatch, "gmatch": stringGmatch,
 		"gsub": stringGsub, "format": stringFormat, "sub": stringSub,
+		"lower": mapBytes('A', 'Z'), "upper": mapBytes('a', 'z'),
 	})
 }
 
@@ -46,6 +47,20 @@ func stringSub(l *lua.LState) int {
 	from, to := span(len(s), checkInt(l, 2), optInt(l, 3, -1))
 	l.Push(lua.LString(s[from:to]))
 	return 1
+}
+
+// mapBytes flips the case of ASCII letters in a range; gopher-lua's own would take bytes for UTF-8.
+func mapBytes(first, last byte) lua.LGFunction {
+	return func(l *lua.LState) int {
+		text := []byte(checkString(l, 1))
+		for i, c := range text {
+			if c >= first && c <= last {
+				text[i] = c ^ 0x20
+			}
+		}
+		l.Push(lua.LString(text))
+		return 1
+	}
 }
 
 func stringByte(l *lua.LState) int {
