@@ -119,6 +119,24 @@ func TestChunkedRequestSurvivesAReconnect(t *testing.T) {
 	}
 }
 
+// TestChunkedRequestRefusedEarly: what is left of a request that is answered before its end is not sent.
+func TestChunkedRequestRefusedEarly(t *testing.T) {
+	b := newBed(t, Options{})
+	p := b.join(1, "a")
+	done := b.ask(t.Context(), "1:a", "exec-lua", `"`+strings.Repeat("x", 1<<20)+`"`)
+	id := p.nextOf("chunk")["id"]
+	p.send(frame{"type": "computer_response", "id": id, "ok": false, "error": frame{"code": "too_large", "message": "no"}})
+	wantCode(t, b.await(done).err, CodeTooLarge)
+	if f := p.nextOf("cancel"); f["id"] != id {
+		t.Errorf("cancelled %v, want %v", f["id"], id)
+	}
+	done = b.ask(t.Context(), "1:a", "exec-lua", "1")
+	p.ok(p.nextOf("server_request")["id"], 1)
+	if r := b.await(done); r.err != nil {
+		t.Error(r.err)
+	}
+}
+
 func TestAnswerTooLarge(t *testing.T) {
 	b := newBed(t, Options{MaxAssembledBytes: 100_000})
 	p := b.join(1, "a")

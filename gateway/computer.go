@@ -106,8 +106,12 @@ func (c *computer) answer(id string, r reply) bool {
 	c.mu.Lock()
 	cl := c.calls[id]
 	delete(c.calls, id)
-	if cl != nil && c.session != nil {
-		c.session.pump()
+	if s := c.session; cl != nil && s != nil {
+		if s.active != nil && s.active.call == cl { // it was refused before its end: the rest need not go
+			s.active = nil
+			s.control = append(s.control, appendCancel(nil, id))
+		}
+		s.pump()
 	}
 	c.mu.Unlock()
 	if cl == nil {

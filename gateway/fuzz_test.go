@@ -3,10 +3,11 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
-	"go.uber.org/zap"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"go.uber.org/zap"
 )
 
 // loneSession is a session of a registered computer whose frames go nowhere.
