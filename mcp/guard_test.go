@@ -66,6 +66,15 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+func TestWhatIsAllowedCanChange(t *testing.T) {
+	b := newBed(t, mcp.Options{AllowedHosts: []string{"old.lan"}})
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	equal(t, "before", b.post(t, ping, "Host", "old.lan").status, http.StatusOK)
+	b.Allow([]string{"new.lan"}, []string{"https://app.example"})
+	equal(t, "the old one", b.post(t, ping, "Host", "old.lan").status, http.StatusForbidden)
+	equal(t, "the new one", b.post(t, ping, "Host", "new.lan", "Origin", "https://app.example").status, http.StatusOK)
+}
+
 func TestGuardOfPreflights(t *testing.T) {
 	b := newBed(t, mcp.Options{Token: func() string { return "secret" }})
 	a := b.send(t, http.MethodOptions, "", "Origin", "http://localhost:6274", "Access-Control-Request-Method", "POST")

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -71,7 +73,7 @@ type Listener struct {
 
 	options    Options
 	logger     *zap.Logger
-	guard      *Guard
+	guard      atomic.Pointer[Guard]
 	serverInfo json.RawMessage
 
 	ctx    context.Context // ends when Close begins
@@ -119,11 +121,6 @@ func NewListener(options Options) *Listener {
 	l := &Listener{
 		options: options,
 		logger:  options.Logger,
-		guard: &Guard{
-			AllowedHosts:   options.AllowedHosts,
-			AllowedOrigins: options.AllowedOrigins,
-			Token:          options.Token,
-		},
 		serverInfo: mustJSON(map[string]string{"name": options.Name, "version": options.Version}),
 		handling:   map[*handling]struct{}{},
 		sessions:   map[string]*session{},
@@ -132,6 +129,7 @@ func NewListener(options Options) *Listener {
 		parked:     map[string]*rounds{},
 		watched:    map[watchedResource]uint32{},
 	}
+	l.Allow(options.AllowedHosts, options.AllowedOrigins)
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	l.endpoint = l.endpointOf(options.Catalogue)
 	l.group.Go(l.expire)
@@ -190,8 +188,19 @@ func (l *Listener) Drop(catalogue *Catalogue) {
 	}
 }
 
+// Allow replaces AllowedHosts and AllowedOrigins, from the next request on.
+func (l *Listener) Allow(hosts, origins []string) {
+	l.guard.Store(&Guard{AllowedHosts: slices.Clone(hosts), AllowedOrigins: slices.Clone(origins), Token: l.options.Token})
+}
+
 // Guard wraps another route of the same server in the same guard (Host, Origin, Sec-Fetch-Site, token).
-func (l *Listener) Guard(next http.Handler) http.Handler { return l.guard.Wrap(next) }
+func (l *Listener) Guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if l.guard.Load().admit(w, r) {
+			next.ServeHTTP(w, r)
+		}
+	})
+}
 
 // Close ends all streams, cancels all calls, and waits until every handler and goroutine has ended, or ctx does.
 func (l *Listener) Close(ctx context.Context) error {
@@ -252,7 +261,7 @@ func (l *Listener) leave(h *handling) {
 // ServeHTTP guards and answers one request to the endpoint.
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l := e.l
-	if !l.guard.admit(w, r) {
+	if !l.guard.Load().admit(w, r) {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
