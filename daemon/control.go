@@ -45,7 +45,7 @@ func (c *control) close(ctx context.Context) error {
 	if err != nil {
 		err = errors.Join(err, c.server.Close())
 	}
-	<-c.served
+	_ = <-c.served // always ErrServerClosed by now
 	return err
 }
 

@@ -18,7 +18,7 @@ func socketPath(runtimeDir string) string { return filepath.Join(runtimeDir, "co
 
 // listenControl opens the control socket of runtimeDir and holds a lock beside it for as long as release is not called:
 // the lock, not the socket's existence, says whether a service runs, since a killed one leaves its socket behind.
-func listenControl(runtimeDir string) (listener net.Listener, release func(), err error) {
+func listenControl(ctx context.Context, runtimeDir string) (listener net.Listener, release func(), err error) {
 	path := socketPath(runtimeDir)
 	if len(path) > maxSocketPath {
 		return nil, nil, failf(ErrSettings, "the control socket's path is longer than the %d bytes that the system allows: %s; "+
@@ -44,7 +44,7 @@ func listenControl(runtimeDir string) (listener net.Listener, release func(), er
 		release()
 		return nil, nil, failf(ErrSettings, "the old control socket cannot be removed: %v", err)
 	}
-	listener, err = net.Listen("unix", path)
+	listener, err = (&net.ListenConfig{}).Listen(ctx, "unix", path)
 	if err == nil {
 		err = os.Chmod(path, 0o600)
 	}

@@ -56,13 +56,13 @@ func TestControl(t *testing.T) {
 	if _, err := client.Service(t.Context()); !errors.Is(err, ErrNotRunning) || ExitCode(err) != ExitNotRunning {
 		t.Fatalf("before: %v", err)
 	}
-	listener, release, err := listenControl(dir)
+	listener, release, err := listenControl(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ops := &operationsStub{}
 	ctl := startControl(listener, ops, zap.NewNop())
-	if _, _, err := listenControl(dir); !errors.Is(err, ErrAlreadyRunning) {
+	if _, _, err := listenControl(t.Context(), dir); !errors.Is(err, ErrAlreadyRunning) {
 		t.Errorf("a second service in the same folder: %v", err)
 	}
 	if r, err := client.Service(t.Context()); err != nil || r.PID != 7 {
@@ -113,7 +113,7 @@ func TestControlTakesOverAStaleSocket(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "control.sock"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	listener, release, err := listenControl(dir)
+	listener, release, err := listenControl(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,14 +128,14 @@ func TestControlRefusesAFolderThatOthersCanWrite(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := listenControl(dir); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), "TRAPOS_RUNTIME_DIR") {
+	if _, _, err := listenControl(t.Context(), dir); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), "TRAPOS_RUNTIME_DIR") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestControlRefusesAPathThatIsTooLong(t *testing.T) {
 	dir := filepath.Join(shortDir(t), strings.Repeat("x", 120))
-	if _, _, err := listenControl(dir); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), "longer than") {
+	if _, _, err := listenControl(t.Context(), dir); !errors.Is(err, ErrSettings) || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("got %v", err)
 	}
 }

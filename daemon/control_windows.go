@@ -23,7 +23,7 @@ func pipeName(runtimeDir string) string {
 }
 
 // listenControl opens the named pipe of runtimeDir. The first instance of a pipe is exclusive, so the pipe is the lock too.
-func listenControl(runtimeDir string) (listener net.Listener, release func(), err error) {
+func listenControl(_ context.Context, runtimeDir string) (listener net.Listener, release func(), err error) {
 	if err := ownFolder(runtimeDir); err != nil {
 		return nil, nil, err
 	}

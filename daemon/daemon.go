@@ -62,7 +62,7 @@ func (d *Daemon) GatewayURL() string {
 // ErrAddressInUse or ErrSettings before any server's process is started.
 func (d *Daemon) Run(ctx context.Context) error {
 	d.since = time.Now()
-	controlListener, release, err := listenControl(d.settings.RuntimeDir)
+	controlListener, release, err := listenControl(ctx, d.settings.RuntimeDir)
 	if err != nil {
 		return err
 	}

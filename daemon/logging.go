@@ -53,11 +53,10 @@ func newLogger(w io.Writer, level zapcore.LevelEnabler, format LogFormat) *zap.L
 	default:
 		enc = zapcore.NewJSONEncoder(cfg)
 	}
-	var core zapcore.Core = zapcore.NewCore(enc, zapcore.Lock(zapcore.AddSync(w)), level)
 	if format == LogJournald {
-		core = zapcore.NewCore(priorityEncoder{enc}, zapcore.Lock(zapcore.AddSync(w)), level)
+		enc = priorityEncoder{enc}
 	}
-	return zap.New(core, zap.ErrorOutput(zapcore.Lock(zapcore.AddSync(w))))
+	return zap.New(zapcore.NewCore(enc, zapcore.Lock(zapcore.AddSync(w)), level), zap.ErrorOutput(zapcore.Lock(zapcore.AddSync(w))))
 }
 
 // detectFormat looks at what stderr is. systemd sets JOURNAL_STREAM to the device and inode of the stream that it

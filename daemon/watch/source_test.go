@@ -60,3 +60,9 @@ func (s *handSource) failing(fail func(dir string) error) {
 func (s *handSource) Events() <-chan fsnotify.Event { return s.events }
 func (s *handSource) Errors() <-chan error          { return s.errs }
 func (s *handSource) Close() error                  { s.close(); return nil }
+
+func (s *handSource) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.dirs)
+}

@@ -14,7 +14,7 @@ import (
 
 const (
 	// maxDirs is how many directories are watched; files in further ones are left to the poll.
-	maxDirs = 1024
+	maxDirs = 256
 
 	// maxRounds is how often one look follows paths that grow while it watches them. Two is the rule; eight outlasts any `mkdir -p`.
 	maxRounds = 8
@@ -73,12 +73,10 @@ func (t *tree) follow(files map[string]*file) {
 				want[key(dir)] = dir
 			}
 		}
-		// Before anything is watched, so that no event is taken for a neighbour's.
-		interest := make(map[string]struct{}, len(t.files)+len(want))
+		// Before anything is watched, so that no event is taken for a neighbour's. The directories are among the entries, the root
+		// excepted, of which there is no news.
+		interest := make(map[string]struct{}, len(t.files))
 		for k := range t.files {
-			interest[k] = struct{}{}
-		}
-		for k := range want {
 			interest[k] = struct{}{}
 		}
 		t.mail.care(interest)
