@@ -119,8 +119,8 @@ func NewListener(options Options) *Listener {
 	orDefault(&options.SessionIdle, DefaultSessionIdle)
 	orDefault(&options.Heartbeat, DefaultHeartbeat)
 	l := &Listener{
-		options: options,
-		logger:  options.Logger,
+		options:    options,
+		logger:     options.Logger,
 		serverInfo: mustJSON(map[string]string{"name": options.Name, "version": options.Version}),
 		handling:   map[*handling]struct{}{},
 		sessions:   map[string]*session{},
