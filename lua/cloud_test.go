@@ -9,10 +9,29 @@ import (
 	"github.com/traposd/traposd/lua/craftos"
 )
 
-func TestPingAndUnknownType(t *testing.T) {
+// TestCloud runs all of these on one computer.
+func TestCloud(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 3})
+	m, p := h.connect(craftos.Options{ID: 1})
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, *machine, *peer)
+	}{
+		{"pingAndUnknownType", pingAndUnknownType},
+		{"requestsOfPrograms", requestsOfPrograms},
+		{"lostChunk", lostChunk},
+		{"repeatedRequest", repeatedRequest},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m.t, p.t = t, t
+			c.test(t, m, p)
+		})
+	}
+	m.t, p.t = t, t
+}
+
+func pingAndUnknownType(t *testing.T, _ *machine, p *peer) {
 	if f := p.call("ping", map[string]any{"n": 1.5, "s": "é", "deep": map[string]any{"list": []int{1, 2}}}); f.OK == nil || !*f.OK ||
 		!sameJSON(t, f.Payload, `{"n":1.5,"s":"é","deep":{"list":[1,2]}}`) {
 		t.Errorf("ping: %s", f.Payload)
@@ -122,10 +141,7 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
-func TestRequestsOfPrograms(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 1})
+func requestsOfPrograms(t *testing.T, _ *machine, p *peer) {
 	p.mu.Lock()
 	p.questers = func(f frame) frame {
 		yes := true
@@ -289,10 +305,7 @@ func TestSilentGatewayIsLeft(t *testing.T) {
 }
 
 // A chunk that was lost makes its request fail, and no other.
-func TestLostChunk(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 1})
+func lostChunk(t *testing.T, _ *machine, p *peer) {
 	answer := make(chan frame, 1)
 	p.mu.Lock()
 	p.calls["lost"] = answer
@@ -322,10 +335,7 @@ func TestLostChunk(t *testing.T) {
 }
 
 // A request that comes twice is carried out once.
-func TestRepeatedRequestRunsOnce(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 1})
+func repeatedRequest(t *testing.T, _ *machine, p *peer) {
 	payload, err := json.Marshal(map[string]any{"sourceBase64": b64("_G.ran = (_G.ran or 0) + 1")})
 	if err != nil {
 		t.Fatal(err)

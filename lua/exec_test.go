@@ -10,10 +10,46 @@ import (
 	"github.com/traposd/traposd/lua/craftos"
 )
 
-func TestExecRoundTrip(t *testing.T) {
+// replaced is a Lua list of what is replaced while something runs.
+const replaced = "{coroutine.resume, coroutine.wrap, os.reboot, os.shutdown, print, write, debug.sethook, term.current()}"
+
+// TestExec runs all of these on one computer, one after another: each must leave it fit for the next.
+func TestExec(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 12, Label: "miner"})
+	m, p := h.connect(craftos.Options{ID: 12, Label: "miner", Files: disk(t, map[string]string{
+		"say.lua":               "print('from a program', ...)",
+		"mod.lua":               "return {answer = 42}",
+		"startup/00_before.lua": "_G.before = " + replaced,
+		"check.lua": "local now, same = " + replaced + ", 0 for i, f in ipairs(now) do if f == _G.before[i] then same = same + 1 end end " +
+			"print('same: ' .. same .. ' of ' .. #now)",
+	})})
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, *machine, *peer)
+	}{
+		{"execRoundTrip", execRoundTrip},
+		{"execErrorsByKind", execErrorsByKind},
+		{"execDeadline", execDeadline},
+		{"execGivesWay", execGivesWay},
+		{"execEvents", execEvents},
+		{"execCancel", execCancel},
+		{"execLeavesNothing", execLeavesNothing},
+		{"execOutput", execOutput},
+		{"execOutputBound", execOutputBound},
+		{"execGlobals", execGlobals},
+		{"execLimit", execLimit},
+		{"execLarge", execLarge},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m.t, p.t = t, t
+			c.test(t, m, p)
+		})
+	}
+	m.t, p.t = t, t
+}
+
+func execRoundTrip(t *testing.T, _ *machine, p *peer) {
 	if p.hello.ComputerID != 12 || p.hello.Label != "miner" || p.hello.Protocol != 1 || p.hello.NetworkID != "default" ||
 		p.hello.Boot == "" || !strings.HasPrefix(p.hello.Agent, "traposd-lua/dev (ComputerCraft") {
 		t.Errorf("hello: %+v", p.hello)
@@ -53,10 +89,7 @@ func TestExecRoundTrip(t *testing.T) {
 	}
 }
 
-func TestExecErrorsByKind(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 1})
+func execErrorsByKind(t *testing.T, _ *machine, p *peer) {
 	for _, c := range []struct {
 		name, source, kind, message, output string
 		line                                int
@@ -86,10 +119,7 @@ func TestExecErrorsByKind(t *testing.T) {
 }
 
 // Whatever the code does to stay alive, it is stopped at its deadline, and the computer serves the next call.
-func TestExecIsStoppedAtItsDeadline(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 1})
+func execDeadline(t *testing.T, _ *machine, p *peer) {
 	for name, source := range map[string]string{
 		"endless loop":       "print('in') while true do end",
 		"caught":             "print('in') while true do pcall(function() while true do end end) end",
@@ -118,10 +148,7 @@ func TestExecIsStoppedAtItsDeadline(t *testing.T) {
 	}
 }
 
-func TestExecGivesWayToOthers(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 1})
+func execGivesWay(t *testing.T, _ *machine, p *peer) {
 	id, busy := p.start("exec-lua", map[string]any{"sourceBase64": b64("while true do end"), "timeoutMs": 60000}, time.Minute)
 	for range 3 {
 		if r := p.exec("return 1", time.Minute); !r.OK {
@@ -137,10 +164,7 @@ func TestExecGivesWayToOthers(t *testing.T) {
 }
 
 // Events that come while the code computes are kept for it, as the computer itself would.
-func TestExecSeesEveryEvent(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 1})
+func execEvents(t *testing.T, _ *machine, p *peer) {
 	r := p.exec(`
 		for i = 1, 50 do os.queueEvent("mine", i) end
 		local until_ = os.epoch("utc") + 200
@@ -153,10 +177,7 @@ func TestExecSeesEveryEvent(t *testing.T) {
 	}
 }
 
-func TestExecCancel(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 1})
+func execCancel(t *testing.T, _ *machine, p *peer) {
 	for _, source := range []string{
 		"_G.n = 0 while true do _G.n = _G.n + 1 end",
 		"_G.n = 0 while true do _G.n = _G.n + 1 sleep(0.05) end",
@@ -179,15 +200,7 @@ func TestExecCancel(t *testing.T) {
 }
 
 // The computer's own functions are replaced only while something runs.
-func TestExecLeavesTheComputerAsItWas(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	const names = "{coroutine.resume, coroutine.wrap, os.reboot, os.shutdown, print, write, debug.sethook, term.current()}"
-	m, p := h.connect(craftos.Options{ID: 1, Files: disk(t, map[string]string{
-		"startup/00_before.lua": "_G.before = " + names,
-		"check.lua": "local now, same = " + names + ", 0 for i, f in ipairs(now) do if f == _G.before[i] then same = same + 1 end end " +
-			"print('same: ' .. same .. ' of ' .. #now)",
-	})})
+func execLeavesNothing(t *testing.T, m *machine, p *peer) {
 	p.exec("print('x')", time.Minute)
 	p.exec("while true do end", 50*time.Millisecond)
 	p.exec("error('x')", time.Minute)
@@ -196,13 +209,7 @@ func TestExecLeavesTheComputerAsItWas(t *testing.T) {
 	m.awaitScreen("same: 8 of 8")
 }
 
-func TestExecOutputIsCapturedWhereverItComesFrom(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 1, Files: disk(t, map[string]string{
-		"say.lua": "print('from a program', ...)",
-		"mod.lua": "return {answer = 42}",
-	})})
+func execOutput(t *testing.T, _ *machine, p *peer) {
 	for source, want := range map[string]string{
 		"shell.run('say', 'a', 'b')":                                  "from a program\ta\tb\n",
 		"term.write('one') term.setCursorPos(1, 2) term.write('two')": "one\ntwo",
@@ -220,10 +227,7 @@ func TestExecOutputIsCapturedWhereverItComesFrom(t *testing.T) {
 	}
 }
 
-func TestExecOutputIsBounded(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 1})
+func execOutputBound(t *testing.T, _ *machine, p *peer) {
 	r := p.exec("for i = 1, 1000 do print(('%08d'):format(i) .. ('x'):rep(91)) end error('end', 0)", time.Minute)
 	if r.OK || !r.Truncated || r.Bytes != 100000 || len(r.Output) > 66000 || len(r.Output) < 65536 {
 		t.Errorf("%d bytes, %+v", len(r.Output), r)
@@ -234,10 +238,7 @@ func TestExecOutputIsBounded(t *testing.T) {
 	}
 }
 
-func TestExecGlobalsAndSessions(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 1})
+func execGlobals(t *testing.T, _ *machine, p *peer) {
 	run := func(session, source string) execResult {
 		return p.result(p.call("exec-lua", map[string]any{"sourceBase64": b64(source), "session": session}))
 	}
@@ -263,10 +264,7 @@ func TestExecGlobalsAndSessions(t *testing.T) {
 	}
 }
 
-func TestExecLimitOfRuns(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	m, p := h.connect(craftos.Options{ID: 1})
+func execLimit(t *testing.T, m *machine, p *peer) {
 	var answers []chan frame
 	for range 8 {
 		_, a := p.start("exec-lua", map[string]any{"sourceBase64": b64("os.pullEvent('go')"), "timeoutMs": 60000}, time.Minute)
@@ -287,10 +285,7 @@ func TestExecLimitOfRuns(t *testing.T) {
 	}
 }
 
-func TestExecLargeSourceAndOutput(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 1})
+func execLarge(t *testing.T, _ *machine, p *peer) {
 	const size = 500_000 / slowdown
 	source := "local s = '" + strings.Repeat("0123456789", size/10) + "'\nreturn #s"
 	if r := p.exec(source, time.Minute); !r.OK || r.Returns[0].Value != float64(size) {

@@ -9,6 +9,35 @@ import (
 	"github.com/traposd/traposd/lua/craftos"
 )
 
+// TestFiles runs all of these on one computer.
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	m, p := h.connect(craftos.Options{ID: 1, Files: disk(t, map[string]string{
+		"file": "old", "dir/x": "", "t/a.txt": "one two two", "t/sub/b": "bb", "u": "u",
+		"d/half.trapos-part":   "hal",
+		"d/lost.trapos-new":    "complete",
+		"d/kept.trapos-new":    "unfinished business",
+		"d/kept":               "old",
+		"moved.lua.trapos-old": "set aside",
+	})})
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, *machine, *peer)
+	}{
+		{"writeFiles", writeFiles},
+		{"writeRefusals", writeRefusals},
+		{"leftovers", leftovers},
+		{"companions", companions},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m.t, p.t = t, t
+			c.test(t, m, p)
+		})
+	}
+	m.t, p.t = t, t
+}
+
 // fileResult is the payload of any answer about files.
 type fileResult struct {
 	OK        bool   `json:"ok"`
@@ -63,10 +92,7 @@ func (p *peer) readFile(path string) string {
 	return string(r.Data)
 }
 
-func TestWriteFile(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	m, p := h.connect(craftos.Options{ID: 1})
+func writeFiles(t *testing.T, m *machine, p *peer) {
 	every := make([]byte, 256)
 	for i := range every {
 		every[i] = byte(i)
@@ -94,10 +120,7 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-func TestWriteFileRefusals(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 1, Files: disk(t, map[string]string{"file": "old", "dir/x": ""})})
+func writeRefusals(t *testing.T, _ *machine, p *peer) {
 	for _, c := range []struct{ path, mode, kind string }{
 		{"file", "create", "exists"},
 		{"dir", "write", "is_directory"},
@@ -150,16 +173,7 @@ func TestWriteFileWithoutRoom(t *testing.T) {
 	}
 }
 
-func TestLeftoversAreSettledAtBoot(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	m, p := h.connect(craftos.Options{ID: 1, Files: disk(t, map[string]string{
-		"d/half.trapos-part":   "hal",
-		"d/lost.trapos-new":    "complete",
-		"d/kept.trapos-new":    "unfinished business",
-		"d/kept":               "old",
-		"moved.lua.trapos-old": "set aside",
-	})})
+func leftovers(t *testing.T, m *machine, p *peer) {
 	for path, want := range map[string]string{"d/lost": "complete", "d/kept": "old", "moved.lua": "set aside"} {
 		if got := p.readFile(path); got != want {
 			t.Errorf("%s: %q", path, got)
@@ -172,10 +186,7 @@ func TestLeftoversAreSettledAtBoot(t *testing.T) {
 	}
 }
 
-func TestFileCompanions(t *testing.T) {
-	t.Parallel()
-	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 1, Files: disk(t, map[string]string{"t/a.txt": "one two two", "t/sub/b": "bb", "u": "u"})})
+func companions(t *testing.T, _ *machine, p *peer) {
 
 	if r := p.file("read-file", map[string]any{"path": "t/a.txt", "offset": 4, "length": 3}); !r.OK || string(r.Data) != "two" ||
 		r.Size != 11 || !r.Truncated {

@@ -22,8 +22,8 @@ local json = require("/apis/libjson")
 -- Seconds between two attempts to hand something over, and how many there are.
 local RETRY = 2
 local ATTEMPTS = 15
--- Seconds in which the server confirms a question or a status request, if it runs.
-local PRESENT = 1.5
+-- Seconds in which the server answers a status request, if it runs; and until a question gives up hope that it will start.
+local PRESENT, STARTING = 1.5, 10
 local DEFAULT_TIMEOUT = 30
 -- Ids of answered requests that are remembered, so that a repeated one is not carried out again.
 local REMEMBERED = 64
@@ -174,7 +174,7 @@ function cloud.request(requestType, payload, options)
     os.queueEvent("trapos_cloud_ask", id, requestType, text, timeout * 1000)
   end
   ask()
-  local retry, limit = os.startTimer(PRESENT), os.startTimer(timeout)
+  local hope, limit = os.startTimer(STARTING), os.startTimer(timeout)
   while true do
     local event, first, fine, result, message = os.pullEventRaw()
     if event == "trapos_cloud_asked" and first == id then
@@ -182,7 +182,7 @@ function cloud.request(requestType, payload, options)
     elseif event == "trapos_cloud_up" and not accepted then
       ask()
     elseif event == "trapos_cloud_answer" and first == id then
-      os.cancelTimer(retry)
+      os.cancelTimer(hope)
       os.cancelTimer(limit)
       if fine then
         return result
@@ -191,7 +191,7 @@ function cloud.request(requestType, payload, options)
     elseif event == "terminate" then
       os.queueEvent("trapos_cloud_abandon", id)
       error("Terminated", 0)
-    elseif event == "timer" and first == retry and not accepted then
+    elseif event == "timer" and first == hope and not accepted then
       return nil, { code = "disconnected", message = "the cloud server is not running; try: cloud connect" }
     elseif event == "timer" and first == limit then
       os.queueEvent("trapos_cloud_abandon", id)
