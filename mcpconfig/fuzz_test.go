@@ -78,7 +78,7 @@ func agrees(t *testing.T, text string) {
 		}
 	}
 	// It wants a line's end after a comment.
-	standard, err := hujson.Standardize(append(bytes.Clone(doc.data), '\n')) //nolint:misspell // its own name
+	standard, err := hujson.Standardize(append(bytes.Clone(doc.data), '\n'))
 	if (err == nil) != (syntax == nil) {
 		t.Fatalf("hujson says %v, we say %v", err, syntax)
 	}
