@@ -88,7 +88,7 @@ func toUTF8(s string) string {
 		return s
 	}
 	var b strings.Builder
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		b.WriteRune(rune(s[i]))
 	}
 	return b.String()

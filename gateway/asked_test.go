@@ -1,13 +1,14 @@
 package gateway
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 )
 
 func (p *peer) asks(id, kind string, payload any) {
-	p.send(frame{"type": "computer_request", "id": id, "request": kind, "payload": payload, "timeoutMs": 9000})
+	p.send(frame{"type": "computer_request", "id": id, "request": kind, "payload": payload, "timeoutMs": 60_000})
 }
 
 func TestComputerRequests(t *testing.T) {
@@ -32,7 +33,7 @@ func TestComputerRequests(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", c.kind, f, c.want)
 		}
 	}
-	for kind, code := range map[string]string{"relay": "unauthorized", "exec-lua": "unknown_type", "": "unknown_type"} {
+	for kind, code := range map[string]string{"relay": string(CodeUnauthorized), "exec-lua": "unknown_type", "": "unknown_type"} {
 		p.asks("c2", kind, frame{})
 		f := p.nextOf("server_response")
 		if f["ok"] != false || f["error"].(map[string]any)["code"] != code {
@@ -47,7 +48,7 @@ func TestRelay(t *testing.T) {
 	b.join(3, "c", network("other"))
 	p.asks("r1", "relay", frame{"to": "2:b", "request": "exec-lua", "payload": frame{"x": 1}})
 	req := q.nextOf("server_request")
-	if req["request"] != "exec-lua" || fmt.Sprint(req["payload"]) != "map[x:1]" || req["timeoutMs"].(float64) > 9000 {
+	if req["request"] != "exec-lua" || fmt.Sprint(req["payload"]) != "map[x:1]" || req["timeoutMs"].(float64) > 60_000 {
 		t.Errorf("got %v", req)
 	}
 	p.asks("r1", "ping", nil)
@@ -92,23 +93,25 @@ func TestRelayBusy(t *testing.T) {
 }
 
 func TestLargeAnswerToAComputer(t *testing.T) {
+	const size = 150_000
 	b := newBed(t, Options{AllowRelay: true})
 	p, q := b.join(1, "a"), b.join(2, "b")
-	for _, c := range []struct {
-		size int
-		code string
-	}{{200_000, ""}, {maxComputerAssembled, "too_large"}} {
-		p.asks("r", "relay", frame{"to": "2", "request": "exec-lua"})
-		id := q.nextOf("server_request")["id"]
-		q.sendChunks("s", frame{"type": "computer_response", "id": id, "ok": true, "payload": strings.Repeat("x", c.size)}, 40_000)
-		if c.code != "" {
-			if f := p.nextOf("server_response"); f["error"].(map[string]any)["code"] != c.code {
-				t.Errorf("got %v", f)
-			}
-			continue
-		}
-		if f := p.receiveChunks(nil); len(f["payload"].(string)) != c.size {
-			t.Errorf("got %d bytes", len(f["payload"].(string)))
-		}
+	p.asks("r", "relay", frame{"to": "2", "request": "exec-lua"})
+	id := q.nextOf("server_request")["id"]
+	q.sendChunks("s", frame{"type": "computer_response", "id": id, "ok": true, "payload": strings.Repeat("x", size)}, 40_000)
+	if f := p.receiveChunks(nil); len(f["payload"].(string)) != size {
+		t.Errorf("got %d bytes", len(f["payload"].(string)))
+	}
+}
+
+func TestAnswerLargerThanAComputerTakes(t *testing.T) {
+	s := loneSession(t)
+	if err := s.admit("r", func() {}); err != nil {
+		t.Fatal(err)
+	}
+	s.respond("r", []byte(`"`+strings.Repeat("x", maxComputerAssembled)+`"`), nil)
+	var f inbound
+	if err := json.Unmarshal(s.responses[0].frame, &f); err != nil || f.Error == nil || f.Error.Code != CodeTooLarge {
+		t.Errorf("got %+v, %v", f.Error, err)
 	}
 }

@@ -75,7 +75,7 @@ func TestChunksBothWays(t *testing.T) {
 	if got := req["payload"].(map[string]any)["dataBase64"]; got != b64(file) {
 		t.Fatal("the file was changed on the way")
 	}
-	output := strings.Repeat("y", 1<<20)
+	output := strings.Repeat("y", 200_000)
 	p.sendChunks("s1", frame{"type": "computer_response", "id": req["id"], "ok": true, "payload": output}, 40_000)
 	if r := b.await(done); r.err != nil || len(r.payload) != len(output)+2 {
 		t.Fatalf("got %d bytes, %v", len(r.payload), r.err)

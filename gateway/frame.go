@@ -92,7 +92,7 @@ func printable(s string, limit int) bool {
 	if s == "" || len(s) > limit {
 		return false
 	}
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		if s[i] < 0x20 || s[i] >= 0x7f {
 			return false
 		}

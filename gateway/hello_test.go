@@ -69,9 +69,9 @@ func TestHelloRefused(t *testing.T) {
 		code   string
 		close  int
 	}{
-		"wrong password":      {[]func(frame){set("password", "hunter2")}, "unauthorized", 4401},
-		"empty password":      {[]func(frame){set("password", "")}, "unauthorized", 4401},
-		"no password":         {[]func(frame){unset("password")}, "unauthorized", 4401},
+		"wrong password":      {[]func(frame){set("password", "hunter2")}, string(CodeUnauthorized), 4401},
+		"empty password":      {[]func(frame){set("password", "")}, string(CodeUnauthorized), 4401},
+		"no password":         {[]func(frame){unset("password")}, string(CodeUnauthorized), 4401},
 		"password a number":   {[]func(frame){set("password", 31337)}, "bad_request", 4400},
 		"protocol 2":          {[]func(frame){set("protocol", 2)}, "unsupported_protocol", 4400},
 		"no protocol":         {[]func(frame){unset("protocol")}, "unsupported_protocol", 4400},
@@ -163,7 +163,7 @@ func TestPreviousPassword(t *testing.T) {
 	h := helloFrame(3, "x")
 	h["password"] = "older"
 	p.send(h)
-	if e := p.next(); e["code"] != "unauthorized" {
+	if e := p.next(); e["code"] != string(CodeUnauthorized) {
 		t.Errorf("got %v", e)
 	}
 }

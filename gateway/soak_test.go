@@ -142,7 +142,7 @@ func (w *world) play(id int, rng *rand.Rand) {
 
 // connection lives until the connection ends. same says whether the same boot connects again.
 func (w *world) connection(id int, boot string, rng *rand.Rand, unsent []frame) (rest []frame, same bool) {
-	conn, resp, err := websocket.DefaultDialer.Dial(w.url, nil) //nolint:noctx // the gateway is in this process
+	conn, resp, err := websocket.DefaultDialer.DialContext(context.Background(), w.url, nil)
 	if err != nil {
 		return unsent, true
 	}
