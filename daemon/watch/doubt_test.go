@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -40,10 +41,9 @@ func TestChangedAndBackWhileTold(t *testing.T) {
 			r.expect(path)
 			r.expect(name)
 			r.silent()
-			if err := w.Close(); err != nil {
+			if err := errors.Join(w.Close(), <-ended); err != nil {
 				t.Fatal(err)
 			}
-			<-ended
 		})
 	}
 }
@@ -71,10 +71,9 @@ func TestStampsThatNeverRest(t *testing.T) {
 		r.expect(path)
 	}
 	r.silent()
-	if err := w.Close(); err != nil {
+	if err := errors.Join(w.Close(), <-ended); err != nil {
 		t.Fatal(err)
 	}
-	<-ended
 }
 
 // reader keeps what it read when it was last told, as the daemon's reloader does.
@@ -124,10 +123,9 @@ func TestAnyHistory(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- w.Run(t.Context()) }()
 		defer func() {
-			if err := w.Close(); err != nil {
+			if err := errors.Join(w.Close(), <-ended); err != nil {
 				rt.Error(err)
 			}
-			<-ended
 		}()
 		for range rapid.IntRange(1, 6).Draw(rt, "rests") {
 			for range rapid.IntRange(1, 8).Draw(rt, "steps") {
