@@ -11,7 +11,7 @@
 // symbolic link on the way and every directory along the chain of targets (a Kubernetes volume swaps `..data`), and, where something is missing, the
 // nearest ancestor that exists. A directory that moves because one of its ancestors was renamed is noticed by the poll.
 //
-// A [Watcher] may be used from many goroutines at once. It starts one goroutine, inside Run, that Run waits for. It never writes,
+// A [Watcher] may be used from many goroutines at once. Goroutines (its own and those of fsnotify) live inside Run, which waits for them. It never writes,
 // never opens what is not a regular file, and reads at most [MaxRead] bytes of one. It does not protect itself against a file
 // system that hangs (a dead network mount): there, a look lasts as long as the kernel makes it last.
 package watch
