@@ -47,7 +47,7 @@ func loginShell(env []string) (string, []string) {
 	if path, ok := executable(shell); ok && filepath.IsAbs(shell) {
 		switch filepath.Base(path) {
 		case "sh", "bash", "zsh", "dash", "ksh", "ash":
-			return path, []string{"-l", "-c", `printf '%s' "` + loginMark + `$PATH` + loginMark + `"`}
+			return path, []string{"-l", "-c", `printf '%s' "` + loginMark + `${PATH}` + loginMark + `"`}
 		case "fish":
 			return path, []string{"-l", "-c", `printf '%s' "` + loginMark + `"(string join : $PATH)"` + loginMark + `"`}
 		}

@@ -45,7 +45,11 @@ func startInstance(ctx context.Context, server mcpconfig.Server, options *Option
 		ready: make(chan struct{}), news: make(chan struct{}, 1), done: make(chan struct{}), idle: make(chan struct{}),
 	}
 	i.ctx, i.cancel = context.WithCancelCause(ctx)
-	i.session = newSession(server.Name, log, options.Times, identity{options.ClientName, options.ClientVersion})
+	times := options.Times
+	if server.StartupTimeout > 0 {
+		times.Start = server.StartupTimeout
+	}
+	i.session = newSession(server.Name, log, times, identity{options.ClientName, options.ClientVersion})
 	id := server.ID()
 	i.session.notified = func(method string, params json.RawMessage) { options.OnNotification(id, method, params) }
 	go func() {
@@ -81,10 +85,7 @@ func isClosed(c <-chan struct{}) bool {
 
 // start brings the server up to its first list of tools.
 func (i *instance) start() error {
-	limit := i.options.Times.Start
-	if i.server.StartupTimeout > 0 {
-		limit = i.server.StartupTimeout
-	}
+	limit := i.session.times.Start
 	ctx, cancel := context.WithTimeout(i.ctx, limit)
 	defer cancel()
 	err := i.connect(ctx)

@@ -36,7 +36,9 @@ type life struct {
 
 	timer    *time.Timer // until due; nil: none
 	pause    backoff
-	failures int // starts in a row that failed
+	failures int    // starts in a row that failed
+	said     string // the last reason that was logged
+	missing  bool   // the command was not found last time
 	started  time.Time
 	readyAt  time.Time
 
@@ -61,6 +63,11 @@ func (l *life) step() bool {
 	case l.kicked && l.live == nil && l.next == nil && time.Since(l.started) > l.w.owner.options.Times.BackoffMin:
 		l.due = true
 	}
+	if l.due && l.missing && want.generation == l.begun && l.stillMissing(want) {
+		l.due = false
+		l.stopTimer()
+		l.timer = time.NewTimer(lookupPause)
+	}
 	if l.due && l.next == nil && int(l.retiring.Load()) < maxRetiring {
 		l.start(want)
 	}
@@ -68,11 +75,18 @@ func (l *life) step() bool {
 	return true
 }
 
+// stillMissing looks for a command that was not found before; as long as it is not there, nothing is started or said.
+func (l *life) stillMissing(want wanted) bool {
+	_, err := l.w.owner.host.command(want.server)
+	var lookup *lookupError
+	return errors.As(err, &lookup)
+}
+
 // renew begins with a new configuration, or anew with the same one.
 func (l *life) renew(want wanted) {
 	l.begun = want.generation
 	l.pause.reset()
-	l.failures = 0
+	l.failures, l.said, l.missing = 0, "", false
 	if l.next != nil {
 		l.retire(l.next)
 		l.next = nil
@@ -138,7 +152,7 @@ func (l *life) wait() {
 func (l *life) promote() {
 	old := l.live
 	l.live, l.next = l.next, nil
-	l.readyAt, l.failures = time.Now(), 0
+	l.readyAt, l.failures, l.said = time.Now(), 0, ""
 	o := l.live.offered()
 	tools := len(o.lists[kindTools])
 	l.w.log.Info("server ready", zap.Int("tools", tools), zap.String("revision", l.live.session.agreed().revision),
@@ -191,11 +205,12 @@ func (l *life) down(err error, text string, after time.Duration) {
 	if errors.Is(err, errUnauthorized) {
 		state = StateNeedsLogin
 	}
-	var lookup *lookupError
-	if errors.As(err, &lookup) && l.w.report().Err == text {
-		return // still not there; said already
+	level := zap.WarnLevel
+	if text == l.said {
+		level = zap.DebugLevel // once is enough
 	}
-	l.w.log.Warn("server down", zap.String("state", string(state)), zap.String("err", text), zap.Duration("retry_after", after.Round(time.Millisecond)))
+	l.said = text
+	l.w.log.Log(level, "server down", zap.String("state", string(state)), zap.String("err", text), zap.Duration("retry_after", after.Round(time.Millisecond)))
 	withdraw := l.failures >= maxOfferedFailures
 	l.w.enter(state, text, func(w *worker) {
 		w.live, w.coming = nil, nil
@@ -222,6 +237,7 @@ func (l *life) schedule(err error) time.Duration {
 		after = lookupPause
 	}
 	l.stopTimer()
+	l.missing = lookup != nil
 	l.timer = time.NewTimer(after)
 	return after
 }

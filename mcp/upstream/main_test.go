@@ -25,6 +25,8 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+	case "swift":
+		swiftStdio()
 	case "service":
 		service()
 	default:
