@@ -9,7 +9,7 @@ type Code string
 const (
 	CodeUnknownType         Code = "unknown_type"         // the computer does not serve this type of request
 	CodeBadRequest          Code = "bad_request"          // malformed, or it names more than one computer
-	CodeUnauthorized        Code = "unauthorized"         //nolint:misspell // the word on the wire: wrong password, or not allowed here
+	CodeUnauthorized        Code = "unauthorized"         // wrong password, or not allowed here
 	CodeUnsupportedProtocol Code = "unsupported_protocol" // the computer's programs and this gateway differ
 	CodeUnknownComputer     Code = "unknown_computer"     // no such computer is connected
 	CodeDisconnected        Code = "disconnected"         // the connection broke, or the computer rebooted, before it answered
