@@ -192,3 +192,21 @@ func TestTyping(t *testing.T) {
 		}
 	})
 }
+
+func TestSnapshotAsANSI(t *testing.T) {
+	c := bootSnippet(t, Options{Width: 4, Height: 2}, `
+		term.clear() term.setCursorPos(1, 1) term.blit("a\27", "e0", "bf") term.setCursorPos(2, 2) term.setCursorBlink(true)
+	`)
+	s := c.Snapshot()
+	s.Cells, s.CursorX, s.CursorY, s.CursorBlink = s.Cells[:8], 1, 1, true
+	s.Cells[0], s.Cells[1] = Cell{'a', 14, 11}, Cell{0x1b, 0, 15}
+	got := s.ANSI()
+	for _, want := range []string{"\x1b[38;2;204;76;76m\x1b[48;2;51;102;204ma", "\x1b[2;2H\x1b[?25h"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q lacks %q", got, want)
+		}
+	}
+	if strings.Contains(got, "\x1b\x1b") || strings.Contains(got, "m\x1b ") {
+		t.Errorf("an escape of the computer reached the terminal: %q", got)
+	}
+}

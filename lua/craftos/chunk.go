@@ -126,10 +126,7 @@ func (m *machine) baseLoadString(l *lua.LState) int {
 }
 
 func (m *machine) load(source, name string) (*lua.LFunction, error) {
-	if proto, ok := romSource(name, source); ok {
-		return m.root.NewFunctionFromProto(proto), nil
-	}
-	proto, err := compile(source, name)
+	proto, err := programs.compile(source, name)
 	if err != nil {
 		return nil, err
 	}

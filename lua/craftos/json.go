@@ -14,7 +14,7 @@ import (
 const maxJSONDepth = 16_000
 
 // cannotSerialise begins the errors of both serialisers.
-const cannotSerialise = "Cannot serialize " //nolint:misspell // the game's words
+const cannotSerialise = "Cannot serialize "
 
 // openTextutils installs the parts of textutils that are heavy: the rom adds the rest.
 func (m *machine) openTextutils() {

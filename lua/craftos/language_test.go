@@ -2,6 +2,7 @@ package craftos
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 )
@@ -149,11 +150,11 @@ func TestCountHookPreempts(t *testing.T) {
 		same("suspended", coroutine.status(co))
 
 		-- Within a protected call, and while the computer goes on.
-		local ticks, deadline = 0, os.epoch("utc") + 300
+		local ticks, deadline = 0, os.epoch("utc") + 5000
 		local co = coroutine.create(function() while true do pcall(function() for i = 1, 1e9 do end end) end end)
 		debug.sethook(co, function() coroutine.yield() end, "", 10000)
 		parallel.waitForAny(function()
-			while coroutine.status(co) ~= "dead" and os.epoch("utc") <= deadline do
+			while coroutine.status(co) ~= "dead" and ticks < 3 and os.epoch("utc") <= deadline do
 				coroutine.resume(co)
 				os.queueEvent("again") os.pullEvent("again")
 			end
@@ -182,5 +183,42 @@ func TestAbortTurnsTheComputerOff(t *testing.T) {
 	}
 	if got := c.Screen()[1]; got != "Too long without yielding" {
 		t.Errorf("screen says %q", got)
+	}
+}
+
+// TestRecursionThroughGoIsBounded: a program whose recursion nests Go calls must not reach the limit of a Go stack.
+func TestRecursionThroughGoIsBounded(t *testing.T) {
+	bootSnippet(t, Options{AbortAfter: time.Minute}, `
+		local f f = function() return (string.gsub("x", ".", f)) end
+		fails("stack overflow", f)
+		local t = setmetatable({}, {}) getmetatable(t).__index = function(_, k) return t[k + 1] end
+		fails("stack overflow", function() return t[1] end)
+	`)
+}
+
+func TestCompiledProgramsAreShared(t *testing.T) {
+	var c protoCache
+	first, err := c.compile("return 1", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := c.compile("return 1", "a"); again != first {
+		t.Error("the same program was compiled twice")
+	}
+	if other, _ := c.compile("return 1", "b"); other == first {
+		t.Error("programs of two names are one: their messages would have the wrong name")
+	}
+	for i := range 4 * cacheGeneration {
+		if _, err := c.compile(fmt.Sprint("return ", i), "a"); err != nil {
+			t.Fatal(err)
+		}
+		if i%cacheGeneration == 0 {
+			if again, _ := c.compile("return 1", "a"); again != first {
+				t.Error("a program in use was forgotten")
+			}
+		}
+	}
+	if n := len(c.young) + len(c.old); n > 2*cacheGeneration {
+		t.Errorf("the cache holds %d programs", n)
 	}
 }

@@ -113,11 +113,20 @@ func (m *machine) protect(l *lua.LState, fn lua.LValue, args []lua.LValue, handl
 		return nil, err
 	}
 	values := stackValues(state, 1)
-	m.giveBack(state)
+	if r.depth < fullProtectDepth {
+		m.giveBack(state)
+	}
 	return values, nil
 }
 
 func (m *machine) borrow(r *routine) *lua.LState {
+	if r.depth >= fullProtectDepth {
+		m.root.Options.CallStackSize = deepCallFrames
+		state, _ := m.root.NewThread()
+		m.root.Options.CallStackSize = maxCallFrames
+		state.SetContext(r)
+		return state
+	}
 	if n := len(m.idle); n > 0 {
 		state := m.idle[n-1]
 		m.idle = m.idle[:n-1]

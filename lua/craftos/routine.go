@@ -11,8 +11,12 @@ import (
 const (
 	// sliceInstructions is how many instructions run between two looks at the clock and the kill flag: about 20 µs.
 	sliceInstructions = 1000
-	// maxProtectDepth bounds nested protected calls within one coroutine, each of which nests Go calls.
-	maxProtectDepth = 120
+	// maxProtectDepth bounds nested protected calls within one coroutine. Beyond fullProtectDepth each has room for only
+	// deepCallFrames calls. Both keep a hostile program from the limit of a Go stack, which would end the process: a call
+	// through a metamethod takes up to 1 KiB of it, one through string.gsub more.
+	maxProtectDepth  = 180
+	fullProtectDepth = 16
+	deepCallFrames   = 256
 	// maxRoutines bounds the coroutines of one computer that are started and not finished.
 	maxRoutines = 8192
 )
