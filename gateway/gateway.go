@@ -174,15 +174,23 @@ func (g *Gateway) start(conn *websocket.Conn, batch *batchConn, remote string) {
 		s.kick()
 		return err
 	})
+	if !g.admit(s) {
+		g.pending.Add(-1)
+		s.writeClose(closeGoingAway, goingAway.Message)
+		_ = conn.Close()
+	}
+}
+
+// admit starts a session, unless the gateway is closed.
+func (g *Gateway) admit(s *session) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		g.pending.Add(-1)
-		_ = conn.Close()
-		return
+		return false
 	}
 	g.sessions[s] = struct{}{}
 	g.running.Go(s.run)
+	return true
 }
 
 func (g *Gateway) forget(s *session) {
