@@ -28,7 +28,7 @@ func Check(files []string, flags Flags) (mcpconfig.Report, error) {
 	if err != nil {
 		return mcpconfig.Report{}, failf(ErrSettings, "%v", err)
 	}
-	return mcpconfig.Check(abs, s.loadOptions(s.workspaces(stored), s.MCPAddr, nil)), nil
+	return mcpconfig.Check(abs, s.loadOptions(s.workspaces(stored), s.MCPAddr)), nil
 }
 
 // RuntimeDir is where the service that this environment means has its control socket.

@@ -127,7 +127,8 @@ func (d *Daemon) assemble() {
 	r.log, r.load, r.apply = d.log.Named("config"), d.load, d.apply
 	d.watcher = watch.New(watch.Options{
 		Logger:  d.log.Named("watch"),
-		Changed: func([]string) { r.changed() },
+		Partial: halfWritten, Permissions: privileged(),
+		Changed: r.changed,
 	})
 	r.watch = d.watcher.Set
 	d.reloader = r

@@ -25,7 +25,7 @@ import (
 // running is a service in this process, with folders of its own.
 type running struct {
 	*Daemon
-	t         *testing.T
+	t         testing.TB
 	workspace string
 	password  mcpconfig.Secret
 	logs      *observer.ObservedLogs
@@ -33,7 +33,7 @@ type running struct {
 }
 
 // testSettings use free ports and folders that are gone after the test.
-func testSettings(t *testing.T) Settings {
+func testSettings(t testing.TB) Settings {
 	t.Helper()
 	root := t.TempDir()
 	return Settings{
@@ -44,7 +44,7 @@ func testSettings(t *testing.T) Settings {
 }
 
 // start runs a service until the test ends or end is called.
-func start(t *testing.T, settings Settings, config string) *running {
+func start(t testing.TB, settings Settings, config string) *running {
 	t.Helper()
 	core, logs := observer.New(zapcore.DebugLevel)
 	r := &running{
@@ -91,7 +91,7 @@ func (r *running) write(config string) {
 }
 
 // await polls until there is what is awaited.
-func await(t *testing.T, what string, there func() bool) {
+func await(t testing.TB, what string, there func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -122,7 +122,7 @@ func (r *running) awaitReady(name string) ServerReport {
 }
 
 // demoEntries is an mcpServers object of demo servers, which this test binary can be.
-func demoEntries(t *testing.T, names ...string) string {
+func demoEntries(t testing.TB, names ...string) string {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
@@ -140,7 +140,7 @@ func demoEntries(t *testing.T, names ...string) string {
 }
 
 // shortDir is a folder whose path leaves room for a socket's name.
-func shortDir(t *testing.T) string {
+func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "tr")
 	if err != nil {

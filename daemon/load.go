@@ -1,15 +1,20 @@
 package daemon
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/tailscale/hujson"
 
 	"github.com/traposd/traposd/mcp/upstream"
 	"github.com/traposd/traposd/mcpconfig"
 )
 
-// load reads the state and configuration files as they are now. What of them is broken stays as it was before.
-func (d *Daemon) load(before loaded) loaded {
+// load reads the state and configuration files as they are now. What of them is broken, or away for a moment, stays as it
+// was before.
+func (d *Daemon) load(before loaded, away func(path string) bool) loaded {
 	now := loaded{workspaces: before.workspaces}
 	var stateProblems mcpconfig.Problems
 	stored, err := readWorkspaces(d.settings.StateDir)
@@ -26,7 +31,9 @@ func (d *Daemon) load(before loaded) loaded {
 	if before.watch != nil {
 		lastGood = &before.set
 	}
-	now.set, now.problems = mcpconfig.Load(d.settings.loadOptions(now.workspaces, d.mcpAddr.String(), lastGood))
+	options := d.settings.loadOptions(now.workspaces, d.mcpAddr.String())
+	options.LastGood, options.Away = lastGood, away
+	now.set, now.problems = mcpconfig.Load(options)
 	now.problems = append(now.problems, stateProblems...)
 	now.run, now.pending = d.gate.admit(now.set.Servers(), asking(now.workspaces), approvedHashes(approvals))
 	now.watch = append(now.set.WatchPaths(), workspacesPath(d.settings.StateDir), approvalsPath(d.settings.StateDir))
@@ -53,6 +60,17 @@ func approvedHashes(approvals []approval) map[string]bool {
 	return out
 }
 
+// privileged reports whether files that others can write are refused: what they say would be run with more rights than
+// theirs.
+func privileged() bool { return os.Getuid() == 0 }
+
+// halfWritten reports whether content is JSON that ends too early: a save in the middle. What is broken otherwise will not
+// mend itself.
+func halfWritten(_ string, content []byte) bool {
+	_, err := hujson.Parse(content)
+	return errors.Is(err, io.ErrUnexpectedEOF)
+}
+
 // apply makes what may run run, and shows of it what /mcp shows.
 func (d *Daemon) apply(now loaded) upstream.Outcome {
 	d.offers.merged(now.set.Merged())
@@ -73,7 +91,7 @@ func (s *Settings) workspaces(stored []Workspace) []Workspace {
 }
 
 // loadOptions say which files to read, and how. self is the listener's own address, which no server may point at.
-func (s *Settings) loadOptions(workspaces []Workspace, self string, lastGood *mcpconfig.Set) mcpconfig.Options {
+func (s *Settings) loadOptions(workspaces []Workspace, self string) mcpconfig.Options {
 	roots := make([]string, len(workspaces))
 	for i, w := range workspaces {
 		roots[i] = w.Path
@@ -84,7 +102,6 @@ func (s *Settings) loadOptions(workspaces []Workspace, self string, lastGood *mc
 		Supplied:   []mcpconfig.SuppliedFile{{Path: filepath.Join(s.ConfigDir, "traposd.json"), Root: "servers"}},
 		Getenv:     lookupEnv,
 		Self:       []string{self},
-		LastGood:   lastGood,
-		Privileged: os.Getuid() == 0,
+		Privileged: privileged(),
 	}
 }

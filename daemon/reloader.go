@@ -16,7 +16,7 @@ import (
 // reloader turns the configuration files into the running set of servers, each time that it is told that they changed.
 // One goroutine (run) does all the reading and applying; any may ask.
 type reloader struct {
-	load  func(before loaded) loaded
+	load  func(before loaded, away func(path string) bool) loaded
 	apply func(loaded) upstream.Outcome // makes the servers run; returns before they do
 	watch func(paths []string) (added []string)
 	log   *zap.Logger
@@ -25,7 +25,8 @@ type reloader struct {
 	asked  chan chan struct{} // somebody waits for a reload; closed when it is done
 	ended  chan struct{}      // closed by run
 	mu     sync.Mutex
-	loaded loaded // guarded by mu
+	loaded loaded          // guarded by mu
+	named  map[string]bool // guarded by mu: the paths that were named to changed and not read since
 }
 
 // loaded is what the files come to.
@@ -39,13 +40,18 @@ type loaded struct {
 }
 
 func newReloader() *reloader {
-	return &reloader{wake: make(chan struct{}, 1), asked: make(chan chan struct{}), ended: make(chan struct{})}
+	return &reloader{named: map[string]bool{}, wake: make(chan struct{}, 1), asked: make(chan chan struct{}), ended: make(chan struct{})}
 }
 
 var errStopping = errors.New("the service is stopping")
 
-// changed asks for a reload soon. It never blocks.
-func (r *reloader) changed() {
+// changed asks for a reload soon, since these files are not what they were. It never blocks.
+func (r *reloader) changed(paths []string) {
+	r.mu.Lock()
+	for _, path := range paths {
+		r.named[path] = true
+	}
+	r.mu.Unlock()
 	select {
 	case r.wake <- struct{}{}:
 	default:
@@ -103,8 +109,15 @@ const maxRereads = 4
 // read reads all files, and again if that showed some that were not watched yet: an edit between the reading of a file and
 // the first look of its watcher would never be seen.
 func (r *reloader) read(before loaded) loaded {
+	r.mu.Lock()
+	named := r.named
+	r.named = map[string]bool{}
+	r.mu.Unlock()
+	// A missing file is gone when its watcher says so. Until then it is in the middle of a save, and what brought us here is
+	// some other file.
+	away := func(path string) bool { return !named[path] }
 	for reads := 1; ; reads++ {
-		now := r.load(before)
+		now := r.load(before, away)
 		if len(r.watch(now.watch)) == 0 || reads == maxRereads {
 			return now
 		}

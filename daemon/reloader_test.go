@@ -30,8 +30,8 @@ func newReloadBed(t *testing.T) *reloadBed {
 	core, logs := observer.New(zapcore.DebugLevel)
 	b := &reloadBed{reloader: newReloader(), path: filepath.Join(root, ".mcp.json"), logs: logs}
 	b.log = zap.New(core)
-	b.load = func(before loaded) loaded {
-		options := mcpconfig.Options{Workspaces: []string{root}, HomeDir: root}
+	b.load = func(before loaded, away func(string) bool) loaded {
+		options := mcpconfig.Options{Workspaces: []string{root}, HomeDir: root, Away: away}
 		if before.watch != nil {
 			options.LastGood = &before.set
 		}
@@ -184,5 +184,39 @@ func TestReloadReadsAgainWhatIsNewlyWatched(t *testing.T) {
 	b.first()
 	if b.last() != "a b" || len(b.applied) != 1 {
 		t.Errorf("applied %q", b.applied)
+	}
+}
+
+// A file in the middle of a save is not gone because another one was saved at the same moment.
+func TestReloadWaitsForAFileThatIsAway(t *testing.T) {
+	b := newReloadBed(t)
+	b.write(t, `{"mcpServers":{"a":{"command":"x"}}}`)
+	b.first()
+	if err := os.Remove(b.path); err != nil {
+		t.Fatal(err)
+	}
+	b.changed([]string{"/some/other/file"})
+	b.reloadNow()
+	if got := names(b.current().run); len(got) != 1 {
+		t.Errorf("running while away: %q", got)
+	}
+	b.changed([]string{b.path})
+	b.reloadNow()
+	if got := names(b.current().run); len(got) != 0 {
+		t.Errorf("running when gone: %q", got)
+	}
+}
+
+func TestHalfWritten(t *testing.T) {
+	whole := `{"mcpServers": {"a": {"command": "x", "args": ["y", 15]}}}`
+	for i := 1; i < len(whole); i++ {
+		if !halfWritten("", []byte(whole[:i])) {
+			t.Errorf("%s is not taken for half-written", whole[:i])
+		}
+	}
+	for _, text := range []string{whole, whole + "\n", "// c\n" + whole, `{"a" 1}`, `{"a": x}`, `{a: 1`} {
+		if halfWritten("", []byte(text)) {
+			t.Errorf("%s is taken for half-written", text)
+		}
 	}
 }

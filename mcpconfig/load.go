@@ -30,6 +30,10 @@ type Options struct {
 	// version of that one server; the problems say so (KeptLastGood). With nil, what is invalid is off.
 	LastGood *Set
 
+	// Away, if not nil, says of a file that is not there whether it is away for a moment only, as in the middle of a save: its
+	// servers of LastGood then go on, and that is no problem.
+	Away func(path string) bool
+
 	// Privileged refuses files that others can write, or that belong to somebody else than root and the service's user;
 	// for a service that runs as root or under an account of its own. It has no effect on Windows.
 	Privileged bool
@@ -187,7 +191,11 @@ func (l *loader) source(c candidate) int {
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !c.required:
 		s.status.OK = true
-		l.dangling(c)
+		if last := l.lastGood(c.Source); last != nil && l.Away != nil && l.Away(c.Path) {
+			s = source{status: last.status, servers: l.keep(last.servers)}
+		} else {
+			l.dangling(c)
+		}
 	case err != nil:
 		s.status.Exists = !errors.Is(err, fs.ErrNotExist)
 		message := err.Error()
@@ -264,16 +272,23 @@ func (l *loader) parse(s *source, c candidate, data []byte) {
 func (l *loader) lose(s *source, p *Problem) {
 	if last := l.lastGood(Source{Path: s.status.Path, Scope: s.status.Scope, Workspace: s.status.Workspace}); last != nil {
 		p.KeptLastGood = true
-		s.servers = slices.Clone(last.servers)
+		s.servers = l.keep(last.servers)
 		for i := range s.servers {
 			s.servers[i].LastGood = !s.servers[i].Invalid
-			if file := s.servers[i].EnvFile; !file.IsZero() {
-				l.set.watch = append(l.set.watch, file.Reveal())
-			}
 		}
 	}
 	s.status.Error = p
 	l.problems = append(l.problems, *p)
+}
+
+// keep copies servers of the last good Set; their files are watched on.
+func (l *loader) keep(servers []Server) []Server {
+	for _, s := range servers {
+		if !s.EnvFile.IsZero() {
+			l.set.watch = append(l.set.watch, s.EnvFile.Reveal())
+		}
+	}
+	return slices.Clone(servers)
 }
 
 // lastGood returns the source of the last good Set that was the same file in the same role, or nil.

@@ -1,0 +1,117 @@
+package daemon
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/traposd/traposd/mcpconfig"
+)
+
+// canary is part of every value of canaryConfig, and must come out nowhere.
+const canary = "cAnArY"
+
+// canaryConfig has servers of every kind that fail in every way, with a canary in each value.
+func canaryConfig(t *testing.T, closedPort string) string {
+	t.Helper()
+	return `{"mcpServers":{
+		"missing":   {"command":"/nowhere/` + canary + `1","args":["` + canary + `2"],"env":{"K":"` + canary + `3"}},
+		"unlisted":  {"command":"` + canary + `4"},
+		"dies":      {"command":"sh","args":["-c","echo $1 >&2; echo $K >&2; echo not json $K $2; exit 7","sh","--token=` + canary + `5","` + canary + `6"],"env":{"K":"` + canary + `7"}},
+		"refused":   {"type":"http","url":"http://` + canary + `8:` + canary + `9@127.0.0.1:` + closedPort + `/` + canary + `10?k=` + canary + `11","headers":{"Authorization":"Bearer ` + canary + `12"}},
+		"sse":       {"url":"http://127.0.0.1:` + closedPort + `/` + canary + `13"},
+		"type":      {"command":["` + canary + `14"],"args":"` + canary + `15","env":"` + canary + `16"},
+		"badurl":    {"type":"http","url":"` + canary + `17"},
+		"plaintext": {"type":"http","url":"http://` + canary + `18.example/","headers":{"K":"` + canary + `19"}},
+		"cwd":       {"command":"sh","cwd":"/nowhere/` + canary + `20"},
+		"envfile":   {"command":"sh","envFile":"/nowhere/` + canary + `21"},
+		"expand":    {"command":"x","args":["` + canary + `22${UNSET_VARIABLE}"]},
+		"header":    {"type":"http","url":"https://127.0.0.1/","headers":{"K":"` + canary + `23\n"}},
+		"unknown":   {"command":"true","password":"` + canary + `24","oauth":{"clientSecret":"` + canary + `25"}}
+	}}`
+}
+
+func TestNoValueComesOutAnywhere(t *testing.T) {
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	_ = listener.Close()
+	settings := testSettings(t)
+	settings.Password = mcpconfig.NewSecret(canary + "-password")
+	settings.Token = mcpconfig.NewSecret(canary + "-token")
+	r := start(t, settings, canaryConfig(t, port))
+	await(t, "every server to have failed", func() bool {
+		failed := 0
+		for _, s := range r.serversReport().Servers {
+			if s.Error != "" || s.State == "invalid" {
+				failed++
+			}
+		}
+		return failed == 13
+	})
+	shown := map[string]string{}
+	report := func(name string, v any) {
+		data, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown[name] = string(data)
+		shown[name+" %+v"] = fmt.Sprintf("%+v", v)
+		shown[name+" %#v"] = fmt.Sprintf("%#v", v)
+	}
+	report("servers", r.serversReport())
+	report("service", r.serviceReport())
+	report("pending", r.pendingReport())
+	report("computers", r.computersReport())
+	report("settings", settings)
+	report("loaded set", r.reloader.current().set)
+	client := NewRPCClient(r.MCPURL(), settings.Token)
+	for _, name := range []string{"missing", "dies", "refused", "sse", "cwd"} {
+		_, err := client.Call(t.Context(), "tools/call", map[string]any{"name": name + "__x"})
+		shown["call of "+name] = fmt.Sprint(err)
+	}
+	wrong := NewRPCClient(r.MCPURL(), mcpconfig.NewSecret("wrong"))
+	_, err = wrong.Call(t.Context(), "tools/list", struct{}{})
+	shown["wrong token"] = fmt.Sprint(err)
+	if err == nil {
+		t.Error("a wrong token is accepted")
+	}
+	if err := client.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := wrong.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	// A broken edit, an invalid hello.
+	r.write(`{"mcpServers": "` + canary + `26"`)
+	await(t, "the broken edit to be seen", func() bool {
+		return r.logs.FilterMessage("configuration problem").FilterField(zap.Bool("kept_last_good", true)).Len() > 0
+	})
+	report("servers, broken", r.serversReport())
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	enc := zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())
+	for i, entry := range r.logs.All() {
+		line, err := enc.EncodeEntry(entry.Entry, entry.Context)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown[fmt.Sprintf("log line %d", i)] = line.String()
+	}
+	for where, text := range shown {
+		if i := strings.Index(text, canary); i >= 0 {
+			t.Errorf("%s: …%s…", where, text[max(0, i-80):min(len(text), i+80)])
+		}
+	}
+	if len(shown) < 30 {
+		t.Errorf("only %d texts were looked at", len(shown))
+	}
+}
