@@ -25,7 +25,7 @@ func BenchmarkIdleComputers(b *testing.B) {
 		}
 		for _, c := range computers {
 			for c.Screen()[1] != ">" {
-				time.Sleep(time.Millisecond)
+				<-c.Changed()
 			}
 		}
 		runtime.GC()

@@ -109,36 +109,46 @@ func (m *matcher) do(s, p int) int {
 				}
 			}
 		}
-		end := m.itemEnd(p)
-		suffix := byte(0)
-		if end < len(m.p) {
-			suffix = m.p[end]
+		next, result, done := m.item(s, p)
+		if done {
+			return result
 		}
-		switch suffix {
-		case '?':
-			if s < len(m.s) && m.single(s, p, end) {
-				if result := m.do(s+1, end+1); result >= 0 {
-					return result
-				}
-			}
-			p = end + 1
-		case '+':
-			if s >= len(m.s) || !m.single(s, p, end) {
-				return -1
-			}
-			return m.longest(s+1, p, end)
-		case '*':
-			return m.longest(s, p, end)
-		case '-':
-			return m.shortest(s, p, end)
-		default:
-			if s >= len(m.s) || !m.single(s, p, end) {
-				return -1
-			}
-			s, p = s+1, end
-		}
+		s, p = next, result
 	}
 	return s
+}
+
+// item matches the single-character item at p with its suffix. When done, result is what do returns; otherwise
+// matching goes on at next in the string and at result in the pattern.
+func (m *matcher) item(s, p int) (next, result int, done bool) {
+	end := m.itemEnd(p)
+	suffix := byte(0)
+	if end < len(m.p) {
+		suffix = m.p[end]
+	}
+	matches := s < len(m.s) && m.single(s, p, end)
+	switch suffix {
+	case '?':
+		if matches {
+			if result := m.do(s+1, end+1); result >= 0 {
+				return 0, result, true
+			}
+		}
+		return s, end + 1, false
+	case '+':
+		if !matches {
+			return 0, -1, true
+		}
+		return 0, m.longest(s+1, p, end), true
+	case '*':
+		return 0, m.longest(s, p, end), true
+	case '-':
+		return 0, m.shortest(s, p, end), true
+	}
+	if !matches {
+		return 0, -1, true
+	}
+	return s + 1, end, false
 }
 
 // escape handles %b, %f and %1–%9 at p. It returns where the pattern goes on, or -1 for no match; handled is false

@@ -17,14 +17,7 @@ func (m *machine) openTerm() {
 			t.write(termText(l, 1))
 			return 0
 		},
-		"blit": func(l *lua.LState) int {
-			text, fg, bg := checkString(l, 1), checkString(l, 2), checkString(l, 3)
-			if len(fg) != len(text) || len(bg) != len(text) {
-				throw(l, "Arguments must be the same length")
-			}
-			t.blit(text, fg, bg)
-			return 0
-		},
+		"blit":      t.luaBlit,
 		"clear":     func(*lua.LState) int { t.clear(true); return 0 },
 		"clearLine": func(*lua.LState) int { t.clear(false); return 0 },
 		"getCursorPos": func(l *lua.LState) int {
@@ -69,6 +62,15 @@ func (m *machine) openTerm() {
 	}
 	m.setFuncs(lib, funcs)
 	m.root.SetGlobal("term", lib)
+}
+
+func (t *terminal) luaBlit(l *lua.LState) int {
+	text, fg, bg := checkString(l, 1), checkString(l, 2), checkString(l, 3)
+	if len(fg) != len(text) || len(bg) != len(text) {
+		throw(l, "Arguments must be the same length")
+	}
+	t.blit(text, fg, bg)
+	return 0
 }
 
 // termText is write's argument, of which every kind is accepted.
