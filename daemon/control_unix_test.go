@@ -17,6 +17,7 @@ import (
 type operationsStub struct{ reloaded, restarted int }
 
 func (o *operationsStub) serviceReport() ServiceReport { return ServiceReport{Version: 1, PID: 7} }
+func (o *operationsStub) statusReport() StatusReport   { return StatusReport{Version: 1} }
 func (o *operationsStub) serversReport() ServersReport {
 	return ServersReport{Version: 1, Servers: []ServerReport{{Name: "a"}}}
 }

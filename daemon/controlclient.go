@@ -45,6 +45,11 @@ func (c *ControlClient) Service(ctx context.Context) (r ServiceReport, err error
 	return r, c.do(ctx, http.MethodGet, "/v1/service", &r)
 }
 
+// Status is all that can be asked, at one moment.
+func (c *ControlClient) Status(ctx context.Context) (r StatusReport, err error) {
+	return r, c.do(ctx, http.MethodGet, "/v1/status", &r)
+}
+
 // Servers lists the configured servers and the configuration's problems.
 func (c *ControlClient) Servers(ctx context.Context) (r ServersReport, err error) {
 	return r, c.do(ctx, http.MethodGet, "/v1/servers", &r)

@@ -10,6 +10,7 @@ import (
 // operations is what control can ask of the service.
 type operations interface {
 	serviceReport() ServiceReport
+	statusReport() StatusReport
 	serversReport() ServersReport
 	computersReport() ComputersReport
 	pendingReport() PendingReport
@@ -42,6 +43,7 @@ func controlRoutes(ops operations) http.Handler {
 		})
 	}
 	get("/v1/service", func() (any, error) { return ops.serviceReport(), nil })
+	get("/v1/status", func() (any, error) { return ops.statusReport(), nil })
 	get("/v1/servers", func() (any, error) { return ops.serversReport(), nil })
 	get("/v1/computers", func() (any, error) { return ops.computersReport(), nil })
 	get("/v1/approvals", func() (any, error) { return ops.pendingReport(), nil })

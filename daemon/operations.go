@@ -77,3 +77,17 @@ func (d *Daemon) workspacesReport() (WorkspacesReport, error) {
 	report.Overridden = len(d.settings.Workspaces) > 0
 	return report, err
 }
+
+func (d *Daemon) statusReport() StatusReport {
+	now := d.reloader.current()
+	servers := serversReport(now, d.reconciler.Status())
+	report := StatusReport{
+		Version: reportVersion, Service: d.serviceReport(), Files: filesReport(now.set),
+		Servers: servers.Servers, Problems: servers.Problems, Pending: d.pendingReport().Pending,
+		Computers: d.computersReport().Computers, Sessions: []SessionReport{},
+	}
+	for _, s := range d.listener.Sessions() {
+		report.Sessions = append(report.Sessions, SessionReport{Client: s.Client, Revision: s.Revision, Since: s.Since, Streams: s.Streams})
+	}
+	return report
+}

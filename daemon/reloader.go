@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -21,6 +22,8 @@ type reloader struct {
 	watch func(paths []string) (added []string)
 	log   *zap.Logger
 
+	stands problemLog // used by run only
+
 	wake   chan struct{}      // one slot: something changed
 	asked  chan chan struct{} // somebody waits for a reload; closed when it is done
 	ended  chan struct{}      // closed by run
@@ -32,7 +35,8 @@ type reloader struct {
 // loaded is what the files come to.
 type loaded struct {
 	set        mcpconfig.Set
-	problems   mcpconfig.Problems // of the configuration files and of our own state files
+	problems   mcpconfig.Problems   // of the configuration files and of our own state files
+	since      map[string]time.Time // by problem: since when it stands
 	workspaces []Workspace
 	run        []mcpconfig.Server // those of set that may run
 	pending    []Pending          // those that wait for approval
@@ -40,7 +44,7 @@ type loaded struct {
 }
 
 func newReloader() *reloader {
-	return &reloader{named: map[string]bool{}, wake: make(chan struct{}, 1), asked: make(chan chan struct{}), ended: make(chan struct{})}
+	return &reloader{named: map[string]bool{}, stands: problemLog{now: time.Now}, wake: make(chan struct{}, 1), asked: make(chan chan struct{}), ended: make(chan struct{})}
 }
 
 var errStopping = errors.New("the service is stopping")
@@ -126,10 +130,11 @@ func (r *reloader) read(before loaded) loaded {
 
 // settle keeps the outcome, says what is new of it, and has it applied. Applying the same again is nothing.
 func (r *reloader) settle(before, now loaded) {
+	r.report(before.problems, now.problems)
+	now.since = r.stands.since
 	r.mu.Lock()
 	r.loaded = now
 	r.mu.Unlock()
-	r.report(before.problems, now.problems)
 	r.reportPending(before.pending, now.pending)
 	outcome := r.apply(now)
 	if len(outcome.Started)+len(outcome.Changed)+len(outcome.Stopped) == 0 {
@@ -161,21 +166,19 @@ func (r *reloader) reportPending(before, now []Pending) {
 // report logs each problem once, when it appears, and once when it is mended. What a problem says is safe to log: package
 // mcpconfig repeats no value.
 func (r *reloader) report(before, now mcpconfig.Problems) {
-	known := map[string]bool{}
-	for _, p := range before {
-		known[p.String()] = true
+	fresh, mended := r.stands.note(before, now)
+	for _, p := range fresh {
+		r.log.Log(problemLevel(p), "configuration problem", problemFields(p)...)
 	}
-	still := map[string]bool{}
-	for _, p := range now {
-		still[p.String()] = true
-		if !known[p.String()] {
-			r.log.Log(problemLevel(p), "configuration problem", problemFields(p)...)
+	for _, p := range mended {
+		fields := []zap.Field{zap.String("path", p.Path)}
+		if p.Server != "" {
+			fields = append(fields, zap.String("server", p.Server))
 		}
-	}
-	for _, p := range before {
-		if !still[p.String()] {
-			r.log.Info("configuration problem mended", zap.String("path", p.Path), zap.String("server", p.Server), zap.String("field", p.Field))
+		if p.Field != "" {
+			fields = append(fields, zap.String("field", p.Field))
 		}
+		r.log.Info("configuration problem mended", fields...)
 	}
 }
 

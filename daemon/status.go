@@ -45,14 +45,15 @@ type ServerReport struct {
 
 // ProblemReport is one diagnostic of the configuration files.
 type ProblemReport struct {
-	Severity     string `json:"severity"`
-	Path         string `json:"path"`
-	Line         int    `json:"line,omitempty"`
-	Column       int    `json:"column,omitempty"`
-	Server       string `json:"server,omitempty"`
-	Field        string `json:"field,omitempty"`
-	Message      string `json:"message"`
-	KeptLastGood bool   `json:"keptLastGood,omitempty"`
+	Severity     string     `json:"severity"`
+	Path         string     `json:"path"`
+	Line         int        `json:"line,omitempty"`
+	Column       int        `json:"column,omitempty"`
+	Server       string     `json:"server,omitempty"`
+	Field        string     `json:"field,omitempty"`
+	Message      string     `json:"message"`
+	KeptLastGood bool       `json:"keptLastGood,omitempty"`
+	Since        *time.Time `json:"since,omitempty"` // when it appeared
 }
 
 // ServersReport is the form of `traposd servers --json`.
@@ -78,6 +79,60 @@ type ComputersReport struct {
 	Version   int              `json:"version"`
 	Computers []ComputerReport `json:"computers"`
 }
+
+// FileReport is one configuration file that is read if it is there.
+type FileReport struct {
+	Path      string     `json:"path"`
+	Scope     string     `json:"scope"`
+	Exists    bool       `json:"exists"`
+	OK        bool       `json:"ok"`                // false: it is broken as a whole
+	ModTime   *time.Time `json:"modTime,omitempty"` // of the content that was read last
+	LastGood  bool       `json:"lastGood,omitempty"`
+	Workspace string     `json:"workspace,omitempty"`
+}
+
+// SessionReport is one connected MCP client.
+type SessionReport struct {
+	Client   string    `json:"client"` // how it calls itself
+	Revision string    `json:"revision"`
+	Since    time.Time `json:"since"`
+	Streams  int       `json:"streams"`
+}
+
+// StatusReport is the form of `traposd status --json`: all that can be asked, at one moment.
+type StatusReport struct {
+	Version   int              `json:"version"`
+	Service   ServiceReport    `json:"service"`
+	Files     []FileReport     `json:"files"`
+	Servers   []ServerReport   `json:"servers"`
+	Problems  []ProblemReport  `json:"problems"`
+	Pending   []Pending        `json:"pending"`
+	Computers []ComputerReport `json:"computers"`
+	Sessions  []SessionReport  `json:"sessions"`
+}
+
+// Degraded reports whether something is not as it should be: an error in a configuration file, or a server that is meant to
+// serve and does not. One that is starting, switched off or waiting for approval is as it should be.
+func (r StatusReport) Degraded() bool {
+	for _, p := range r.Problems {
+		if p.Severity == mcpconfig.SeverityError.String() {
+			return true
+		}
+	}
+	for _, s := range r.Servers {
+		switch s.State {
+		case string(upstream.StateDegraded), string(upstream.StateBackingOff), string(upstream.StateNeedsLogin), stateInvalid:
+			return true
+		}
+	}
+	return false
+}
+
+// States of an entry that does not run; the others are package upstream's.
+const (
+	stateInvalid = "invalid" // it has an error and no last good version
+	statePending = "pending" // it waits for approval
+)
 
 // PendingReport is the form of `traposd approve --list --json`.
 type PendingReport struct {
@@ -118,18 +173,22 @@ func serversReport(now loaded, running []upstream.Status) ServersReport {
 		}
 	}
 	for _, p := range now.problems {
-		report.Problems = append(report.Problems, ProblemReport{
+		r := ProblemReport{
 			Severity: p.Severity.String(), Path: p.Path, Line: p.Line, Column: p.Column,
 			Server: p.Server, Field: p.Field, Message: p.Message, KeptLastGood: p.KeptLastGood,
-		})
+		}
+		if since, known := now.since[p.String()]; known {
+			r.Since = &since
+		}
+		report.Problems = append(report.Problems, r)
 	}
 	return report
 }
 
 // wait marks an entry that is not approved. If an approved version from before runs, its state is the one that counts.
 func (r *ServerReport) wait() {
-	if r.State == "off" {
-		r.State, r.Error = "pending", "waits for `traposd approve "+r.Name+"`"
+	if r.State == string(upstream.StateOff) {
+		r.State, r.Error = statePending, "waits for `traposd approve "+r.Name+"`"
 		return
 	}
 	r.Error = firstOf(r.Error, "an edit waits for `traposd approve "+r.Name+"`")
@@ -145,9 +204,9 @@ func serverReport(s mcpconfig.Server, running upstream.Status) ServerReport {
 	}
 	switch {
 	case s.Invalid:
-		r.State, r.Transport = "invalid", ""
+		r.State, r.Transport = stateInvalid, ""
 	case running.ID == "":
-		r.State = "off"
+		r.State = string(upstream.StateOff)
 	}
 	return r
 }

@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/traposd/traposd/daemon"
 )
 
 func newComputersCommand() *cobra.Command {
@@ -23,23 +26,26 @@ func newComputersCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w := cmd.OutOrStdout()
-			if asJSON {
-				return printJSON(w, report)
-			}
-			if len(report.Computers) == 0 {
-				_, err := fmt.Fprintln(w, "no computer is connected")
-				return err
-			}
-			t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-			_, _ = fmt.Fprintln(t, "NETWORK\tCOMPUTER\tSTATE\tSERVES\tCONNECTED")
-			for _, c := range report.Computers {
-				_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", printable(c.Network), printable(c.TraposID), c.State,
-					printable(strings.Join(c.Serves, ",")), c.ConnectedAt.Local().Format(time.DateTime))
-			}
-			return t.Flush()
+			return showComputers(cmd.OutOrStdout(), report, asJSON)
 		},
 	}
 	jsonFlag(cmd, &asJSON)
 	return cmd
+}
+
+func showComputers(w io.Writer, report daemon.ComputersReport, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, report)
+	}
+	if len(report.Computers) == 0 {
+		_, err := fmt.Fprintln(w, "no computer is connected")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "NETWORK\tCOMPUTER\tSTATE\tSERVES\tCONNECTED")
+	for _, c := range report.Computers {
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", printable(c.Network), printable(c.TraposID), c.State,
+			printable(strings.Join(c.Serves, ",")), c.ConnectedAt.Local().Format(time.DateTime))
+	}
+	return t.Flush()
 }

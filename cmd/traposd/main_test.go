@@ -33,6 +33,7 @@ func TestScripts(t *testing.T) {
 			"await-file": awaitFile,
 			"occupy":     occupy,
 			"terminate":  terminate,
+			"hangup":     hangup,
 			"alive":      alive,
 			"wait-for-exit": func(ts *testscript.TestScript, neg bool, args []string) {
 				waitForExit(ts, args)
@@ -166,14 +167,18 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// terminate FILE asks the process whose id is in the file to end, as a service manager does.
-func terminate(ts *testscript.TestScript, neg bool, args []string) {
+// terminate FILE asks the process whose id is in the file to end, as a service manager does; hangup FILE asks it to reload.
+func terminate(ts *testscript.TestScript, neg bool, args []string) { ask(ts, neg, args, askToEnd) }
+
+func hangup(ts *testscript.TestScript, neg bool, args []string) { ask(ts, neg, args, askToReload) }
+
+func ask(ts *testscript.TestScript, neg bool, args []string, signal func(pid int) error) {
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: terminate FILE")
+		ts.Fatalf("the argument is a file that holds a process id")
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[0])))
 	ts.Check(err)
-	ts.Check(askToEnd(pid))
+	ts.Check(signal(pid))
 }
 
 // occupy NAME listens on a free port until the script ends; $NAME is its address.

@@ -19,3 +19,6 @@ func askToEnd(pid int) error {
 	}
 	return p.Kill()
 }
+
+// askToReload does nothing: the watcher sees the edit all the same.
+func askToReload(int) error { return nil }

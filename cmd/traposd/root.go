@@ -55,7 +55,7 @@ func newRoot() *cobra.Command {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return daemon.UsageError(err) })
 	root.AddCommand(
-		newRunCommand(), newDemoCommand(), newComputerCommand(), newCheckCommand(), newServersCommand(),
+		newRunCommand(), newDemoCommand(), newComputerCommand(), newCheckCommand(), newStatusCommand(), newServersCommand(),
 		newComputersCommand(), newReloadCommand(), newRestartCommand(), newExecCommand(), newWorkspaceCommand(), newApproveCommand(), newVersionCommand(), newDemoServerCommand(),
 	)
 	strictArgs(root)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -107,6 +108,9 @@ func showServers(w io.Writer, report daemon.ServersReport, asJSON bool) error {
 		kept := ""
 		if p.KeptLastGood {
 			kept = " (the last good version is kept)"
+			if p.Since != nil {
+				kept = " (the last good version is kept since " + p.Since.Local().Format(time.DateTime) + ")"
+			}
 		}
 		_, _ = fmt.Fprintf(w, "%s: %s: %s%s\n", where, p.Severity, printable(p.Message), kept)
 	}

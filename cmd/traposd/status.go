@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/traposd/traposd/daemon"
+)
+
+func newStatusCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the service at a glance",
+		Long:  "Shows the service, its files, servers, computers and clients. Exits 0 if all is well, 1 if something is not, 3 if it is not running.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := control()
+			if err != nil {
+				return err
+			}
+			report, err := c.Status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				err = printJSON(cmd.OutOrStdout(), report)
+			} else {
+				err = showStatus(cmd.OutOrStdout(), report)
+			}
+			if err == nil && report.Degraded() {
+				err = &toldError{cause: errors.New("degraded")}
+			}
+			return err
+		},
+	}
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func showStatus(w io.Writer, r daemon.StatusReport) error {
+	gateway := r.Service.Gateway
+	if gateway == "" {
+		gateway = "off"
+	}
+	_, _ = fmt.Fprintf(w, "traposd %s, process %d, up %s\nmcp      %s\ngateway  %s\n",
+		r.Service.Program, r.Service.PID, time.Since(r.Service.Since).Round(time.Second), r.Service.MCP, gateway)
+	for _, f := range r.Files {
+		if f.Exists || f.Scope == "workspace" {
+			_, _ = fmt.Fprintf(w, "file     %s (%s%s)\n", printable(f.Path), f.Scope, fileState(f))
+		}
+	}
+	_, _ = fmt.Fprintln(w)
+	if err := showServers(w, daemon.ServersReport{Servers: r.Servers, Problems: r.Problems}, false); err != nil {
+		return err
+	}
+	for _, p := range r.Pending {
+		_, _ = fmt.Fprintf(w, "%s:%d: %s waits for `traposd approve`\n", printable(p.Source.Path), p.Source.Line, printable(p.Name))
+	}
+	if r.Service.Gateway != "" {
+		_, _ = fmt.Fprintln(w)
+		if err := showComputers(w, daemon.ComputersReport{Computers: r.Computers}, false); err != nil {
+			return err
+		}
+	}
+	_, _ = fmt.Fprintln(w)
+	if len(r.Sessions) == 0 {
+		_, err := fmt.Fprintln(w, "no client has a session")
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "CLIENT\tREVISION\tSTREAMS\tSINCE")
+	for _, s := range r.Sessions {
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%d\t%s\n", printable(s.Client), printable(s.Revision), s.Streams, s.Since.Local().Format(time.DateTime))
+	}
+	return t.Flush()
+}
+
+func fileState(f daemon.FileReport) string {
+	switch {
+	case !f.Exists:
+		return ", not there"
+	case f.LastGood:
+		return ", broken, the last good version is kept"
+	case !f.OK:
+		return ", broken"
+	case f.ModTime != nil:
+		return ", of " + f.ModTime.Local().Format(time.DateTime)
+	}
+	return ""
+}
