@@ -37,6 +37,7 @@ type Daemon struct {
 	watcher              *watch.Watcher
 	offers               *offers
 	gate                 gate
+	metrics              *metrics
 }
 
 // New returns a service that has not started.
@@ -108,6 +109,8 @@ func (d *Daemon) assemble() {
 	d.listener = mcp.NewListener(mcp.Options{
 		Catalogue: d.catalogue, Logger: d.log.Named("mcp"), Name: "traposd", Version: d.version,
 		Token: d.settings.Token.Reveal,
+		// A client asks for prompts and resources at its start or never: it must not matter that a server is slower.
+		Declare: mcp.DeclarePrompts | mcp.DeclareResources | mcp.DeclareCompletions | mcp.DeclareLogging,
 	})
 	if d.gatewayAddr != nil {
 		d.gateway = gateway.New(gateway.Options{
@@ -132,6 +135,8 @@ func (d *Daemon) assemble() {
 	})
 	r.watch = d.watcher.Set
 	d.reloader = r
+	d.metrics = newMetrics(d.statusReport)
+	r.reloads = d.metrics.reloads
 }
 
 // computerEntries are the computer tools, if there is a gateway.

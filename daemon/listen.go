@@ -65,6 +65,7 @@ func (d *Daemon) serve(s sockets) *httpServers {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", d.listener)
 	mux.Handle("/mcp/", d.listener)
+	mux.Handle("GET /metrics", d.listener.Guard(d.metrics.handler()))
 	mux.Handle("/", d.listener.Guard(http.NotFoundHandler()))
 	servers.start(s.mcp, mux, d.log.Named("http"))
 	if s.gateway != nil {

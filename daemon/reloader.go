@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/traposd/traposd/mcp/upstream"
@@ -22,7 +23,8 @@ type reloader struct {
 	watch func(paths []string) (added []string)
 	log   *zap.Logger
 
-	stands problemLog // used by run only
+	stands  problemLog             // used by run only
+	reloads *prometheus.CounterVec // by outcome; nil: not counted
 
 	wake   chan struct{}      // one slot: something changed
 	asked  chan chan struct{} // somebody waits for a reload; closed when it is done
@@ -138,11 +140,19 @@ func (r *reloader) settle(before, now loaded) {
 	r.reportPending(before.pending, now.pending)
 	outcome := r.apply(now)
 	if len(outcome.Started)+len(outcome.Changed)+len(outcome.Stopped) == 0 {
+		r.count(reloadUnchanged)
 		return
 	}
+	r.count(reloadApplied)
 	r.log.Info("configuration applied",
 		zap.Strings("added", outcome.Started), zap.Strings("changed", outcome.Changed),
 		zap.Strings("removed", outcome.Stopped), zap.Int("unchanged", len(outcome.Unchanged)))
+}
+
+func (r *reloader) count(outcome string) {
+	if r.reloads != nil {
+		r.reloads.WithLabelValues(outcome).Inc()
+	}
 }
 
 func names(servers []mcpconfig.Server) []string {

@@ -14,7 +14,7 @@ import (
 func newCheckCommand() *cobra.Command {
 	var (
 		flags          daemon.Flags
-		asJSON, strict bool
+		asJSON, strict, schema bool
 	)
 	cmd := &cobra.Command{
 		Use:   "check [FILES…]",
@@ -23,6 +23,10 @@ func newCheckCommand() *cobra.Command {
 			"to. Exits 1 if there is an error; with --strict also if there is a warning.",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, files []string) error {
+			if schema {
+				_, err := cmd.OutOrStdout().Write(mcpconfig.Schema())
+				return err
+			}
 			report, err := daemon.Check(files, flags)
 			if err != nil {
 				return err
@@ -39,6 +43,7 @@ func newCheckCommand() *cobra.Command {
 	cmd.Flags().StringArrayVar(&flags.Workspaces, "workspace", nil, "a `folder` whose .mcp.json to check; repeatable, strongest first")
 	cmd.Flags().StringVar(&flags.ConfigDir, "config-dir", "", "the `folder` that holds the global mcp.json")
 	cmd.Flags().BoolVar(&strict, "strict", false, "count warnings as errors")
+	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of what is accepted, for editors")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }
