@@ -45,7 +45,9 @@ func (c *control) close(ctx context.Context) error {
 	if err != nil {
 		err = errors.Join(err, c.server.Close())
 	}
-	_ = <-c.served // always ErrServerClosed by now
+	if served := <-c.served; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
 	return err
 }
 

@@ -13,7 +13,7 @@ import (
 
 func newCheckCommand() *cobra.Command {
 	var (
-		flags          daemon.Flags
+		flags                  daemon.Flags
 		asJSON, strict, schema bool
 	)
 	cmd := &cobra.Command{
