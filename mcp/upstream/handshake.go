@@ -112,7 +112,7 @@ func refusesInitialize(err error) bool {
 func (s *session) initialize(ctx context.Context) (hello, error) {
 	params := []byte(`{"protocolVersion":"` + revisionSession + `","capabilities":` + clientCapabilities + `,"clientInfo":`)
 	params = append(append(params, s.client.json()...), '}')
-	result, _, err := s.once(ctx, mcp.Request{Method: "initialize", Params: params}, s.times.Start)
+	result, _, err := s.once(ctx, mcp.Request{Method: "initialize", Params: params}, forever) // ctx is that of the start
 	if err != nil {
 		return hello{}, err
 	}

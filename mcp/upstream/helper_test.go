@@ -140,6 +140,21 @@ func (b *bench) status(name string) Status {
 	return Status{}
 }
 
+// attempts counts the starts of a server so far.
+func (b *bench) attempts(name string) int {
+	b.r.mu.Lock()
+	defer b.r.mu.Unlock()
+	for _, w := range b.r.order {
+		w.mu.Lock()
+		named, n := w.want.Name == name, w.attempts
+		w.mu.Unlock()
+		if named {
+			return n
+		}
+	}
+	return 0
+}
+
 func (b *bench) awaitState(name string, state State) Status {
 	b.t.Helper()
 	b.await("server "+name+" is "+string(state), func() bool { return b.status(name).State == state })
@@ -234,7 +249,10 @@ func helper(t testing.TB, name, mode string) mcpconfig.Server {
 	return mcpconfig.Server{
 		Name: name, Transport: mcpconfig.TransportStdio, Command: mcpconfig.NewSecret(self),
 		Source: mcpconfig.Source{Path: "/test/.mcp.json", Scope: mcpconfig.ScopeWorkspace, Workspace: t.TempDir()},
-		Env:    []mcpconfig.EnvVar{{Name: helperVariable, Value: mcpconfig.NewSecret(mode)}},
+		Env: []mcpconfig.EnvVar{
+			{Name: "GORACE", Value: mcpconfig.NewSecret("atexit_sleep_ms=0")}, // else a child that is to end at the end of its stdin takes a second
+			{Name: helperVariable, Value: mcpconfig.NewSecret(mode)},
+		},
 	}
 }
 
@@ -248,7 +266,7 @@ func remoteServer(name, url string, transport mcpconfig.Transport) mcpconfig.Ser
 // sdkServer is an ordinary server made with the official SDK.
 func sdkServer() *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "sdk", Version: "1"}, &sdk.ServerOptions{
-		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}, Logging: &sdk.LoggingCapabilities{}},
+		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{ListChanged: true}},
 		PageSize:     2,
 	})
 	type arguments struct {

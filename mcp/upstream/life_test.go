@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/traposd/traposd/mcp"
 	"github.com/traposd/traposd/mcp/wire"
@@ -13,6 +12,7 @@ import (
 )
 
 func TestOnlyChangedServersAreTouched(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	a, c, d := helper(t, "a", "ok"), helper(t, "c", "ok"), helper(t, "d", "ok")
 	if got := b.r.Reconcile([]mcpconfig.Server{a, c, d}); len(got.Started) != 3 {
@@ -47,6 +47,7 @@ func TestOnlyChangedServersAreTouched(t *testing.T) {
 }
 
 func TestCallsInFlightSurviveAChange(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	server := helper(t, "s", "ok")
 	b.r.Reconcile([]mcpconfig.Server{server})
@@ -70,6 +71,7 @@ func TestCallsInFlightSurviveAChange(t *testing.T) {
 }
 
 func TestChangeThatDoesNotComeUp(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	server := helper(t, "s", "ok")
 	b.r.Reconcile([]mcpconfig.Server{server})
@@ -90,6 +92,7 @@ func TestChangeThatDoesNotComeUp(t *testing.T) {
 }
 
 func TestCrashAndRevival(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "ok")})
 	e := b.offered("s")
@@ -113,6 +116,7 @@ func TestCrashAndRevival(t *testing.T) {
 }
 
 func TestServerThatNeverComesUp(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	b.r.Reconcile([]mcpconfig.Server{helper(t, "bad", "fail=the_input_device_is_not_a_TTY"), helper(t, "good", "ok")})
 	b.offered("good")
@@ -124,6 +128,7 @@ func TestServerThatNeverComesUp(t *testing.T) {
 }
 
 func TestOfferIsWithdrawnWhenRevivalFails(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	flag := t.TempDir() + "/fail"
 	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "fail-if="+flag)})
@@ -137,6 +142,7 @@ func TestOfferIsWithdrawnWhenRevivalFails(t *testing.T) {
 }
 
 func TestFastServerDoesNotWaitForSlowOne(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	b.r.Reconcile([]mcpconfig.Server{helper(t, "silent", "silent"), helper(t, "fast", "ok")})
 	b.offered("fast")
@@ -146,6 +152,7 @@ func TestFastServerDoesNotWaitForSlowOne(t *testing.T) {
 }
 
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "ok")})
 	b.offered("s")
@@ -160,6 +167,7 @@ func TestRestart(t *testing.T) {
 }
 
 func TestDisabledServer(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	server := helper(t, "s", "ok")
 	b.r.Reconcile([]mcpconfig.Server{server})
@@ -177,25 +185,43 @@ func TestDisabledServer(t *testing.T) {
 	b.offered("s")
 }
 
+// TestManyEditsLeaveWhatIsConfigured edits at every moment of a server's start: before its process is there, while it
+// shakes hands, and when it has just taken the old one's place.
 func TestManyEditsLeaveWhatIsConfigured(t *testing.T) {
+	t.Parallel()
+	const edits = 50
 	b := start(t)
-	var pids []int
-	for i := range 20 {
-		server := helper(t, "s", "tool=t"+strconv.Itoa(i))
+	other := helper(t, "other", "ok")
+	b.r.Reconcile([]mcpconfig.Server{other})
+	b.offered("other")
+	kept := b.status("other").PID
+	pids := map[int]bool{}
+	for i := range edits {
+		server, tool := helper(t, "s", "tool=t"+strconv.Itoa(i)), "t"+strconv.Itoa(i)
 		server.Source.Workspace = ""
-		b.r.Reconcile([]mcpconfig.Server{server})
-		wait := time.NewTimer(20 * time.Millisecond)
-		<-wait.C
-		if pid := b.status("s").PID; pid != 0 {
-			pids = append(pids, pid)
+		attempts := b.attempts("s")
+		b.r.Reconcile([]mcpconfig.Server{server, other})
+		switch i % 3 {
+		case 1:
+			b.await("it is being started", func() bool { return b.attempts("s") > attempts })
+		case 2:
+			b.await("it serves", func() bool { e, _ := b.entry("s"); return has(toolNames(e), tool) })
 		}
+		pids[b.status("s").PID] = true
 	}
 	b.await("the last one serves", func() bool {
 		e, _ := b.entry("s")
-		return has(toolNames(e), "t19")
+		return has(toolNames(e), "t"+strconv.Itoa(edits-1))
 	})
-	last := b.status("s").PID
-	for _, pid := range pids {
-		b.await("earlier ones are gone", func() bool { return pid == last || !alive(pid) })
+	delete(pids, 0)
+	delete(pids, b.status("s").PID)
+	for pid := range pids {
+		b.await("earlier ones are gone", func() bool { return !alive(pid) })
+	}
+	if len(pids) < edits/4 {
+		t.Errorf("only %d processes were seen; the test shows little", len(pids))
+	}
+	if got := b.status("other").PID; got != kept {
+		t.Errorf("the other server has process %d instead of %d", got, kept)
 	}
 }

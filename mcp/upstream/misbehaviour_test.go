@@ -103,6 +103,7 @@ func TestServersThatFailSayWhy(t *testing.T) {
 }
 
 func TestStartHasALimit(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	server := helper(t, "s", "silent secret=hush-hush-hush")
 	server.StartupTimeout = 300 * 1e6
@@ -115,6 +116,7 @@ func TestStartHasALimit(t *testing.T) {
 }
 
 func TestSecretsAreMasked(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	server := helper(t, "s", "secret=hush-hush-hush crash-after=tools/call")
 	server.Env = append(server.Env, mcpconfig.EnvVar{Name: "TOKEN", Value: mcpconfig.NewSecret("hush-hush-hush")})
@@ -130,6 +132,7 @@ func TestSecretsAreMasked(t *testing.T) {
 }
 
 func TestCommandThatIsNotThere(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	server := helper(t, "s", "ok")
 	name := "traposd-no-such-command"
@@ -141,7 +144,7 @@ func TestCommandThatIsNotThere(t *testing.T) {
 	if s.Err != "its command was not found in the PATH that its entry sets" {
 		t.Errorf("status says %q", s.Err)
 	}
-	server.Env = server.Env[:1]
+	server.Env = server.Env[:len(server.Env)-1]
 	b.r.Reconcile([]mcpconfig.Server{server})
 	b.await("the folders are named", func() bool {
 		err := b.status("s").Err
@@ -157,6 +160,7 @@ func TestCommandThatIsNotThere(t *testing.T) {
 }
 
 func TestBigMessages(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "ok")})
 	e := b.offered("s")

@@ -111,7 +111,8 @@ func argumentText(value json.RawMessage) (string, bool) {
 
 // headerText encodes what a header cannot carry as it is.
 func headerText(text string) string {
-	plain := strings.TrimSpace(text) == text && !(strings.HasPrefix(text, "=?base64?") && strings.HasSuffix(text, "?="))
+	encoded := strings.HasPrefix(text, "=?base64?") && strings.HasSuffix(text, "?=")
+	plain := strings.TrimSpace(text) == text && !encoded
 	for i := 0; plain && i < len(text); i++ {
 		plain = text[i] >= 0x20 && text[i] <= 0x7e
 	}

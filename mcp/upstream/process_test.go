@@ -88,6 +88,7 @@ func (b *bench) childOf(name string) int {
 }
 
 func TestShellWrapper(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	server := helper(t, "s", "ok")
 	self := server.Command.Reveal()
@@ -188,6 +189,7 @@ func TestManyRestartsLeakNothing(t *testing.T) {
 
 // TestRunFile kills a whole service with SIGKILL and lets the next one find what it left.
 func TestRunFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), helperVariable+"=service", "TEST_RUN_DIR="+dir)

@@ -125,7 +125,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 			for i := range 16 {
 				who := string(rune('a' + i))
 				wg.Go(func() {
-					for range 10 {
+					for range 2 + 10/slowdown {
 						result, err := b.call(e, "greet", `{"text":"`+who+`"}`)
 						if err != nil || text(t, result) != "hello "+who {
 							t.Errorf("result %s, error %v", result, err)

@@ -98,6 +98,7 @@ func startFake(t *testing.T, f *fake, adjust ...func(*Options)) (*bench, string)
 }
 
 func TestForgottenSessionIsRenewedOnce(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{http.StatusNotFound, http.StatusBadRequest} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			f := &fake{}
@@ -133,6 +134,7 @@ func TestForgottenSessionIsRenewedOnce(t *testing.T) {
 }
 
 func TestServerThatForgetsEverySession(t *testing.T) {
+	t.Parallel()
 	f := &fake{}
 	f.before = func(w http.ResponseWriter, _ *http.Request, m *wire.Message) bool {
 		if m.Method == "tools/call" {
@@ -152,6 +154,7 @@ func TestServerThatForgetsEverySession(t *testing.T) {
 }
 
 func TestRefusedStreamIsNotAskedForAgain(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{http.StatusMethodNotAllowed, http.StatusNotFound, http.StatusNotAcceptable} {
 		f := &fake{get: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", status) }}
 		b, _ := startFake(t, f)
@@ -169,6 +172,7 @@ func TestRefusedStreamIsNotAskedForAgain(t *testing.T) {
 }
 
 func TestRefusedCredentials(t *testing.T) {
+	t.Parallel()
 	f := &fake{before: func(w http.ResponseWriter, _ *http.Request, _ *wire.Message) bool {
 		http.Error(w, "who are you", http.StatusUnauthorized)
 		return true
@@ -180,6 +184,7 @@ func TestRefusedCredentials(t *testing.T) {
 }
 
 func TestThrottle(t *testing.T) {
+	t.Parallel()
 	var busy atomic.Bool
 	f := &fake{}
 	f.before = func(w http.ResponseWriter, _ *http.Request, m *wire.Message) bool {
@@ -206,6 +211,7 @@ func TestThrottle(t *testing.T) {
 }
 
 func TestNothingOfTheEntryIsShown(t *testing.T) {
+	t.Parallel()
 	secretive := remoteServer("s", "http://127.0.0.1:1/hush-hush?token=hush-hush", mcpconfig.TransportHTTP)
 	other := remoteServer("o", "http://hush-hush.invalid/hush-hush", mcpconfig.TransportSSE)
 	third := remoteServer("t", "http://hush%zz-hush", mcpconfig.TransportSSE)
@@ -223,6 +229,7 @@ func TestNothingOfTheEntryIsShown(t *testing.T) {
 }
 
 func TestForeignOrigins(t *testing.T) {
+	t.Parallel()
 	var leaked atomic.Bool
 	foreign := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Key") != "" {
@@ -254,6 +261,7 @@ func TestForeignOrigins(t *testing.T) {
 }
 
 func TestRedirectWithinTheOrigin(t *testing.T) {
+	t.Parallel()
 	f := &fake{t: t}
 	mux := http.NewServeMux()
 	mux.Handle("/new", f)
@@ -266,6 +274,7 @@ func TestRedirectWithinTheOrigin(t *testing.T) {
 }
 
 func TestURLWithoutType(t *testing.T) {
+	t.Parallel()
 	f := &fake{}
 	b, url := startFake(t, f)
 	server := remoteServer("inferred", url, mcpconfig.TransportSSE)
@@ -284,6 +293,7 @@ func TestURLWithoutType(t *testing.T) {
 }
 
 func TestSilentDeathIsNoticed(t *testing.T) {
+	t.Parallel()
 	var deaf atomic.Bool
 	f := &fake{}
 	f.before = func(_ http.ResponseWriter, r *http.Request, _ *wire.Message) bool {
@@ -304,6 +314,7 @@ func TestSilentDeathIsNoticed(t *testing.T) {
 }
 
 func TestBrokenStreamIsResumed(t *testing.T) {
+	t.Parallel()
 	f := &fake{}
 	var waiting atomic.Pointer[wire.Message]
 	f.before = func(w http.ResponseWriter, _ *http.Request, m *wire.Message) bool {
@@ -331,6 +342,7 @@ func TestBrokenStreamIsResumed(t *testing.T) {
 }
 
 func TestAnswersThatAreNone(t *testing.T) {
+	t.Parallel()
 	for name, body := range map[string]string{
 		"empty": "", "text": "hello", "other id": `{"jsonrpc":"2.0","id":99999,"result":{}}`, "no result": `{"jsonrpc":"2.0","id":1}`,
 	} {
@@ -356,6 +368,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 }
 
 func TestSSEReconnects(t *testing.T) {
+	t.Parallel()
 	peer := peers()["sse"]
 	var mu sync.Mutex
 	var streams []context.CancelFunc

@@ -167,7 +167,7 @@ func (l *sseLink) post(ctx context.Context, body []byte) error {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := l.remote.client.Do(req)
+	resp, err := l.remote.client.Do(req) //nolint:bodyclose // discard closes it
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 )
 
 func TestStdioOfSDK(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "sdk")})
 	e := b.offered("s")
@@ -36,6 +37,7 @@ func TestStdioOfSDK(t *testing.T) {
 }
 
 func TestCallsAreRelayedAsTheyAre(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "ok")})
 	e := b.offered("s")
@@ -55,6 +57,7 @@ func TestCallsAreRelayedAsTheyAre(t *testing.T) {
 }
 
 func TestProgressComesInOrderBeforeTheResult(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"ok", "string-ids"} {
 		t.Run(mode, func(t *testing.T) {
 			b := start(t)
@@ -76,6 +79,7 @@ func TestProgressComesInOrderBeforeTheResult(t *testing.T) {
 }
 
 func TestCancellationReachesTheServer(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "ok")})
 	e := b.offered("s")
@@ -98,6 +102,7 @@ func TestCancellationReachesTheServer(t *testing.T) {
 }
 
 func TestTimeLimit(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	server := helper(t, "s", "ok")
 	server.Timeout = 50 * 1e6
@@ -116,6 +121,7 @@ func TestTimeLimit(t *testing.T) {
 }
 
 func TestServerAsksTheClientBehindTheCall(t *testing.T) {
+	t.Parallel()
 	b := start(t)
 	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "ask-roots")})
 	e := b.offered("s")

@@ -117,7 +117,7 @@ func (l *httpLink) send(ctx context.Context, m *wire.Message, c *call) error {
 
 // deliver posts a notification or an answer of ours; the server takes it or does not.
 func (l *httpLink) deliver(ctx context.Context, m *wire.Message, body []byte) error {
-	resp, err := l.post(ctx, m, body)
+	resp, err := l.post(ctx, m, body) //nolint:bodyclose // discard closes it
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (l *httpLink) mark(header http.Header) {
 
 // exchange posts a call and hands on whatever comes back. The error means that no answer will come.
 func (l *httpLink) exchange(ctx context.Context, m *wire.Message, body []byte, c *call) error {
-	resp, err := l.post(ctx, m, body)
+	resp, err := l.post(ctx, m, body) //nolint:bodyclose // each way below closes it
 	if err != nil {
 		return err
 	}
@@ -417,7 +417,7 @@ func (l *httpLink) close(bool) {
 		defer cancel()
 		if req, err := l.remote.request(ctx, http.MethodDelete, l.remote.url, nil); err == nil {
 			l.mark(req.Header)
-			if resp, err := l.remote.client.Do(req); err == nil {
+			if resp, err := l.remote.client.Do(req); err == nil { //nolint:bodyclose // discard closes it
 				discard(resp.Body)
 			}
 		}

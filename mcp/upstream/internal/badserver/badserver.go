@@ -5,6 +5,7 @@ package badserver
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -87,7 +88,7 @@ func Main(mode string) int {
 		select {}
 	}
 	s.calls.Wait()
-	if err != nil && err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		return 1
 	}
 	return 0

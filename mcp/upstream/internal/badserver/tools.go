@@ -61,8 +61,9 @@ func (s *server) call(m message, cancelled <-chan struct{}) {
 		os.Exit(p.Arguments.Code)
 	case "noisy-result":
 		s.raw("debug: about to answer\n")
-	case "big":
-		text = strings.Repeat("x", p.Arguments.Bytes)
+	case "big": // encoding/json would take seconds for it under the race detector
+		s.result(m.ID, `{"content":[{"type":"text","text":"`+strings.Repeat("x", p.Arguments.Bytes)+`"}]}`)
+		return
 	case "grow":
 		s.mu.Lock()
 		s.tools = append(s.tools, `{"name":"grown`+strconv.Itoa(len(s.tools))+`","inputSchema":{"type":"object"}}`)
