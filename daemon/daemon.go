@@ -117,7 +117,7 @@ func (d *Daemon) assemble() {
 			Password: d.settings.Password.Reveal, Logger: d.log.Named("gateway"), Files: luaFiles(d.version),
 		})
 	}
-	d.offers = newOffers(d.catalogue, d.computerEntries())
+	d.offers = newOffers(d.listener, d.catalogue, d.computerEntries())
 	d.reconciler = upstream.New(upstream.Options{
 		Logger:         d.log.Named("upstream"),
 		OnChange:       d.offers.running,

@@ -64,7 +64,7 @@ func (d *Daemon) serve(s sockets) *httpServers {
 	servers := &httpServers{failed: make(chan error, 2)}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", d.listener)
-	mux.Handle("/mcp/", d.listener)
+	mux.Handle("/mcp/", d.listener.Guard(d.offers))
 	mux.Handle("GET /metrics", d.listener.Guard(d.metrics.handler()))
 	mux.Handle("/", d.listener.Guard(http.NotFoundHandler()))
 	servers.start(s.mcp, mux, d.log.Named("http"))

@@ -71,9 +71,9 @@ func halfWritten(_ string, content []byte) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// apply makes what may run run, and shows of it what /mcp shows.
+// apply makes what may run run, and each view show its part of it.
 func (d *Daemon) apply(now loaded) upstream.Outcome {
-	d.offers.merged(now.set.Merged())
+	d.offers.configured(now.set, now.workspaces)
 	return d.reconciler.Reconcile(now.run)
 }
 
