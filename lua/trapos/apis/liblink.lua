@@ -1,9 +1,10 @@
--- One socket to the gateway, kept alive: connects, says hello, comes back after a loss, cuts and joins long frames.
--- Knows nothing of what the frames mean beyond that. Only http.websocketAsync is used: the waiting form, and receive,
--- swallow the events of everybody else.
+-- One socket to the gateway, kept alive: connects, says hello, comes back after a loss, and hands on the frames that come.
+-- Knows nothing of what they mean beyond that. Only http.websocketAsync is used: the waiting form, and receive, swallow the
+-- events of everybody else.
 
 local advice = require("/apis/libadvice")
 local json = require("/apis/libjson")
+local outbox = require("/apis/liboutbox")
 local wire = require("/apis/libwire")
 
 -- Seconds: first and longest wait before another attempt; the wait after a refusal, which a person has to mend.
@@ -12,13 +13,10 @@ local BACKOFF_FIRST, BACKOFF_LONGEST, BACKOFF_REFUSED = 1, 30, 30
 local STABLE = 10
 -- Seconds without a word until it is given up: opening (the game itself gives up after 30 to 60), greeting, in use.
 local LIMIT_OPEN, LIMIT_GREETING, LIMIT_SILENT = 65, 10, 60
+-- Seconds between two looks at them.
 local WATCH = 5
 -- Seconds until another try when the game has 512 unsent messages.
 local CONGESTED = 0.1
--- What waits for the socket: frames, and bytes of them all.
-local MAX_WAITING, MAX_WAITING_BYTES = 64, 8 * 1024 * 1024
--- Long frames on their way at the same time; the gateway takes four.
-local MAX_STREAMS = 3
 
 -- Close codes of the gateway -> error codes.
 local CLOSE_CODES = {
@@ -32,374 +30,312 @@ local CLOSE_CODES = {
 -- Refusals that do not mend themselves at once.
 local LASTING = { unauthorized = true, bad_request = true, unsupported_protocol = true, duplicate = true, busy = true }
 
+local Link = {}
+Link.__index = Link
+
 local link = {}
 
---- options: loop; settings() -> {url, hello} (hello: the frame as a table); say(lines) for a person;
+--- A link that is off. options: loop; settings() -> {url, hello} (hello: the frame as a table); say(lines) for a person;
 --- onReady(helloOk), onFrame(frame).
+--- Fields to be read: state ("off", "connecting", "greeting", "ready", "waiting"), entered (os.clock when that state began),
+--- problem (one line, or nil), traposId.
 function link.create(options)
-  local loop = options.loop
-  local self = { state = "off" }
-  local handle, address, url
-  local attempts, failures = 0, 0
-  local heard, entered = 0, 0
-  local waiting, waitingBytes = {}, 0
-  local streams, streamCount = {}, 0
-  local joiner = wire.joiner()
-  local cancelRetry, refusal, told
-  local maxFrame = wire.MAX_FRAME
-  local nonce = ("%x%x"):format(os.epoch("utc") % 2 ^ 31, math.random(0, 2 ^ 24))
-  local open, flush
+  local self = setmetatable({
+    options = options,
+    loop = options.loop,
+    state = "off",
+    entered = 0,
+    heard = 0, -- os.clock of the last message
+    attempts = 0,
+    failures = 0, -- since the last connection that held
+    nonce = ("%x%x"):format(os.epoch("utc") % 2 ^ 31, math.random(0, 2 ^ 24)),
+    joiner = wire.joiner(),
+    told = nil, -- what a person was told last
+    refusal = nil, -- code of the gateway's refusal of this connection
+    url = nil, -- as the settings have it
+    address = nil, -- of the present attempt
+    handle = nil, -- of the open socket
+  }, Link)
+  self.outbox = outbox.create(function(text)
+    return self:transmit(text)
+  end)
+  self:listen()
+  return self
+end
 
-  local function enter(state)
-    self.state, entered = state, os.clock()
+function Link:enter(state)
+  self.state, self.entered = state, os.clock()
+end
+
+-- Tells a person about a problem once, not at every attempt.
+function Link:tell(lines)
+  self.problem = lines[1]
+  local key = table.concat(lines, "\n")
+  if self.told ~= key then
+    self.told = key
+    self.options.say(lines)
   end
+end
 
-  -- Tells a person about a problem once, not at every attempt.
-  local function tell(lines)
-    self.problem = lines[1]
-    local key = table.concat(lines, "\n")
-    if told ~= key then
-      told = key
-      options.say(lines)
-    end
+function Link:stopRetry()
+  if self.cancelRetry then
+    self.cancelRetry()
+    self.cancelRetry = nil
   end
+end
 
-  local function retryIn(seconds)
-    enter("waiting")
-    if cancelRetry then
-      cancelRetry()
-    end
-    cancelRetry = loop.after(seconds, open)
+-- Half of the wait is fixed and half is chance, so that a thousand computers do not come back at one moment.
+function Link:backoff(lasting)
+  local longest = BACKOFF_REFUSED
+  if not lasting then
+    longest = math.min(BACKOFF_LONGEST, BACKOFF_FIRST * 2 ^ math.min(self.failures, 10))
   end
+  self.failures = self.failures + 1
+  return longest * (0.5 + math.random() * 0.5)
+end
 
-  -- Half of the wait is fixed and half is chance, so that a thousand computers do not come back at one moment.
-  local function backoff(lasting)
-    local longest = lasting and BACKOFF_REFUSED or math.min(BACKOFF_LONGEST, BACKOFF_FIRST * 2 ^ math.min(failures, 10))
-    failures = failures + 1
-    return longest * (0.5 + math.random() * 0.5)
+function Link:drop()
+  if self.handle then
+    pcall(self.handle.close)
   end
+  self.handle, self.address = nil, nil
+  self.joiner:reset()
+  self.outbox:close()
+end
 
-  local function put(item, first)
-    waitingBytes = waitingBytes + #item.text
-    table.insert(waiting, first and 1 or #waiting + 1, item)
+-- The connection is over or did not come about; another attempt follows.
+function Link:lose(lasting)
+  if self.state == "ready" and os.clock() - self.entered >= STABLE then
+    self.failures = 0
   end
+  self:drop()
+  self:enter("waiting")
+  self:stopRetry()
+  self.cancelRetry = self.loop.after(self:backoff(lasting), function()
+    self:dial()
+  end)
+end
 
-  -- A frame whose last chunk is not out yet waits for the next connection, whole.
-  local function requeue()
-    for _, stream in pairs(streams) do
-      put({ text = stream.text, onSent = stream.onSent, key = stream.key }, true)
-    end
-    streams, streamCount = {}, 0
+-- Sends one message; see liboutbox. The connection is gone when the game refuses it for another reason than its limits.
+function Link:transmit(text)
+  if not self.handle then
+    return false, "disconnected"
   end
-
-  local function drop()
-    if handle then
-      pcall(handle.close)
-    end
-    handle, address = nil, nil
-    joiner.reset()
-    requeue()
-  end
-
-  local function lost(lasting)
-    if self.state == "ready" and os.clock() - entered >= STABLE then
-      failures = 0
-    end
-    drop()
-    retryIn(backoff(lasting))
-  end
-
-  -- Sends one message. False: it did not leave; the connection is gone, or the game's buffer is full.
-  local function transmit(text)
-    if not handle then
-      return false
-    end
-    local ok, message = pcall(handle.send, text)
-    if ok then
-      return true
-    elseif tostring(message):find("ongoing", 1, true) then
-      loop.after(CONGESTED, function()
-        flush()
-      end)
-    else
-      lost()
-    end
-    return false
-  end
-
-  local function pump(stream)
-    while stream.held or (stream.unacked() < wire.MAX_UNACKED and not stream.done()) do
-      stream.held = stream.held or stream.next()
-      if not transmit(stream.held) then
-        return
-      end
-      stream.held = nil
-    end
-    if stream.done() and streams[stream.id] == stream then
-      streams[stream.id] = nil
-      streamCount = streamCount - 1
-      if stream.onSent then
-        stream.onSent()
-      end
-    end
-  end
-
-  local function startStream(item)
-    local stream = wire.split(item.key, item.text, maxFrame)
-    stream.onSent, stream.key = item.onSent, item.key
-    streams[stream.id] = stream
-    streamCount = streamCount + 1
-    pump(stream)
-  end
-
-  local function take(i)
-    local item = table.remove(waiting, i)
-    waitingBytes = waitingBytes - #item.text
-    return item
-  end
-
-  -- Sends what waits, short frames past long ones that have no stream yet.
-  function flush()
-    for _, stream in pairs(streams) do
-      if stream.held then
-        pump(stream)
-        if stream.held then
-          return -- still no room
-        end
-      end
-    end
-    local i = 1
-    while self.state == "ready" and waiting[i] do
-      local item = waiting[i]
-      if #item.text > maxFrame then
-        if streamCount < MAX_STREAMS then
-          startStream(take(i))
-        else
-          i = i + 1
-        end
-      elseif transmit(item.text) then
-        take(i)
-        if item.onSent then
-          item.onSent()
-        end
-      else
-        return
-      end
-    end
-  end
-
-  --- Sends a frame of JSON text, now or as soon as there is a connection. key is the id inside, by which `withdraw` knows it.
-  --- onSent() is called when its last byte was handed to the game. False when too much is waiting already.
-  function self.send(text, key, onSent)
-    if streams[key] or #waiting >= MAX_WAITING or waitingBytes + #text > MAX_WAITING_BYTES then
-      return false
-    end
-    put({ text = text, onSent = onSent, key = key })
-    flush()
+  local sent, message = pcall(self.handle.send, text)
+  if sent then
     return true
   end
+  local lower = tostring(message):lower()
+  if lower:find("too large", 1, true) then
+    return false, "too_large"
+  elseif lower:find("ongoing", 1, true) then
+    self.loop.after(CONGESTED, function()
+      self.outbox:flush()
+    end)
+    return false, "congested"
+  end
+  self:lose()
+  return false, "disconnected"
+end
 
-  --- Sends a short frame if there is a connection; it is worth nothing later.
-  function self.signal(frame)
-    if self.state == "ready" then
-      transmit(json.encode(frame))
+--- Sends a frame of JSON text, now or later; see Outbox:send.
+function Link:send(text, key, onSent)
+  return self.outbox:send(text, key, onSent)
+end
+
+--- Sends a short frame if there is a connection; it is worth nothing later.
+function Link:signal(frame)
+  if self.state == "ready" then
+    self:transmit(json.encode(frame))
+  end
+end
+
+--- Takes back what waits under a key.
+function Link:withdraw(key)
+  self.outbox:withdraw(key)
+end
+
+function Link:refused(code, message)
+  self.refusal = code
+  self:tell(advice.forRefusal(code, message))
+end
+
+function Link:greeted(frame)
+  self:enter("ready")
+  self.problem, self.refusal = nil, nil
+  self.traposId = json.get(frame, "traposId")
+  if self.told ~= "" then
+    self.told = ""
+    self.options.say({ "connected as " .. tostring(self.traposId) })
+  end
+  self.options.onReady(frame)
+  self.outbox:open(wire.frameLimit(frame.maxFrameBytes))
+end
+
+function Link:joined(frame)
+  local result = self.joiner:add(frame)
+  if result.ack then
+    self:signal({ type = "chunk_ack", id = frame.id, seq = frame.seq })
+  end
+  if result.error and result.kind == "server_request" and wire.isId(result.request) then
+    self:send(json.encode({
+      type = "computer_response",
+      id = result.request,
+      ok = false,
+      error = { code = result.error, message = result.message },
+    }), result.request)
+  end
+  local whole = result.text and json.decode(result.text)
+  if type(whole) == "table" and whole.type ~= "chunk" then
+    self.options.onFrame(whole)
+  end
+end
+
+-- The frames that a link answers or uses itself once it is ready.
+local own = {}
+
+function own.ping(self, frame)
+  if type(frame.t) == "number" and math.abs(frame.t) < math.huge then
+    self:signal({ type = "pong", t = frame.t })
+  end
+end
+
+function own.pong() end
+
+own.chunk = Link.joined
+
+function own.chunk_ack(self, frame)
+  if wire.isId(frame.id) then
+    self.outbox:acknowledge(frame.id, frame.seq)
+  end
+end
+
+function own.cancel(self, frame)
+  self.joiner:forget(frame.id)
+  self.options.onFrame(frame)
+end
+
+function Link:received(text)
+  self.heard = os.clock()
+  local frame = json.decode(text)
+  if type(frame) ~= "table" or type(frame.type) ~= "string" then
+    return
+  elseif frame.type == "hello_error" then
+    self:refused(tostring(frame.code), json.get(frame, "message"))
+    self:lose(LASTING[self.refusal])
+  elseif self.state == "greeting" and frame.type == "hello_ok" then
+    self:greeted(frame)
+  elseif self.state == "ready" then
+    local handler = own[frame.type]
+    if handler then
+      handler(self, frame)
+    else
+      self.options.onFrame(frame)
     end
   end
+end
 
-  --- Takes back what waits under a key.
-  function self.withdraw(key)
-    for i = #waiting, 1, -1 do
-      if waiting[i].key == key then
-        take(i)
-      end
-    end
-    for id, stream in pairs(streams) do
-      if stream.key == key then
-        streams[id] = nil
-        streamCount = streamCount - 1
-      end
-    end
+function Link:opened(handle)
+  self.handle = handle
+  self:enter("greeting")
+  self.heard, self.refusal = os.clock(), nil
+  self:transmit(json.encode(self.options.settings().hello))
+end
+
+function Link:failed(message)
+  self:tell(advice.forSocket(message, self.url))
+  self:lose()
+end
+
+function Link:closed(reason, code)
+  local meaning = CLOSE_CODES[code]
+  if meaning and not self.refusal then
+    self:refused(meaning, reason)
   end
+  self:lose(LASTING[self.refusal])
+end
 
-  local function refused(code, message)
-    refusal = { code = code }
-    tell(advice.forRefusal(code, message))
+-- Connects now, with the settings as they are.
+function Link:dial()
+  self:stopRetry()
+  self.url = self.options.settings().url
+  if not self.url then
+    self:enter("off")
+    return
   end
-
-  local function greeted(frame)
-    maxFrame = type(frame.maxFrameBytes) == "number" and frame.maxFrameBytes or wire.MAX_FRAME
-    enter("ready")
-    self.problem, refusal = nil, nil
-    self.traposId = json.get(frame, "traposId")
-    if told ~= "" then
-      told = ""
-      options.say({ "connected as " .. tostring(self.traposId) })
-    end
-    options.onReady(frame)
-    flush()
+  self.attempts = self.attempts + 1
+  -- The game tells sockets apart by their address only, so each attempt has one of its own.
+  self.address = self.url .. (self.url:find("?", 1, true) and "&" or "?") .. "c=" .. self.nonce .. "-" .. self.attempts
+  self:enter("connecting")
+  local called, accepted, message = pcall(http.websocketAsync, self.address)
+  if not called then
+    self:failed(accepted)
+  elseif not accepted then
+    self:failed(message or "could not connect")
   end
+end
 
-  local function joined(frame)
-    local result = joiner.add(frame)
-    if result.ack then
-      self.signal({ type = "chunk_ack", id = frame.id, seq = frame.seq })
-    end
-    if result.error and result.request and result.kind == "server_request" then
-      self.send(json.encode({
-        type = "computer_response",
-        id = result.request,
-        ok = false,
-        error = { code = result.error, message = result.message },
-      }), result.request)
-    end
-    local whole = result.text and json.decode(result.text)
-    if type(whole) == "table" and whole.type ~= "chunk" then
-      options.onFrame(whole)
-    end
+-- Gives a connection up that has been silent for too long.
+function Link:watch()
+  local silent = os.clock() - math.max(self.heard, self.entered)
+  if self.state == "connecting" and silent > LIMIT_OPEN then
+    self:failed("timed out")
+  elseif self.state == "greeting" and silent > LIMIT_GREETING then
+    self:tell({ self.url .. " does not answer the greeting. Trying again." })
+    self:lose()
+  elseif self.state == "ready" and silent > LIMIT_SILENT then
+    self:lose()
   end
+  self.loop.after(WATCH, function()
+    self:watch()
+  end)
+end
 
-  local function acknowledged(frame)
-    local stream = streams[frame.id]
-    if stream then
-      stream.acknowledge(frame.seq)
-      pump(stream)
-      flush()
-    end
-  end
-
-  local inUse = {
-    ping = function(frame)
-      self.signal({ type = "pong", t = frame.t })
-    end,
-    pong = function() end,
-    chunk = joined,
-    chunk_ack = acknowledged,
-    cancel = function(frame)
-      joiner.forget(frame.id)
-      options.onFrame(frame)
-    end,
-  }
-
-  local function received(text)
-    heard = os.clock()
-    local frame = json.decode(text)
-    if type(frame) ~= "table" then
-      return
-    elseif frame.type == "hello_error" then
-      refused(tostring(frame.code), json.get(frame, "message"))
-      lost(LASTING[frame.code])
-    elseif self.state == "greeting" and frame.type == "hello_ok" then
-      greeted(frame)
-    elseif self.state == "ready" then
-      local handler = inUse[frame.type] or options.onFrame
-      handler(frame)
-    end
-  end
-
-  local function opened(newHandle)
-    handle = newHandle
-    enter("greeting")
-    heard, refusal = os.clock(), nil
-    transmit(json.encode(options.settings().hello))
-  end
-
-  local function failed(message)
-    tell(advice.forSocket(message, url))
-    lost()
-  end
-
-  --- Connects now, with the settings as they are.
-  function open()
-    if cancelRetry then
-      cancelRetry()
-      cancelRetry = nil
-    end
-    url = options.settings().url
-    if not url then
-      enter("off")
-      return
-    end
-    attempts = attempts + 1
-    -- The game tells sockets apart by their address only, so each attempt has one of its own.
-    address = url .. (url:find("?", 1, true) and "&" or "?") .. "c=" .. nonce .. "-" .. attempts
-    enter("connecting")
-    local called, accepted, message = pcall(http.websocketAsync, address)
-    if not called then
-      failed(accepted)
-    elseif not accepted then
-      failed(message or "could not connect")
-    end
-  end
-
-  local function watch()
-    local silent = os.clock() - math.max(heard, entered)
-    if self.state == "connecting" and silent > LIMIT_OPEN then
-      failed("timed out")
-    elseif self.state == "greeting" and silent > LIMIT_GREETING then
-      tell({ url .. " does not answer the greeting. Trying again." })
-      lost()
-    elseif self.state == "ready" and silent > LIMIT_SILENT then
-      lost()
-    end
-    loop.after(WATCH, watch)
-  end
-
-  loop.on("websocket_success", function(from, newHandle)
-    if from == address and self.state == "connecting" then
-      opened(newHandle)
-    elseif from:find("c=" .. nonce .. "-", 1, true) then
-      pcall(newHandle.close) -- an attempt that was given up
+function Link:listen()
+  self.loop.on("websocket_success", function(from, handle)
+    if from == self.address and self.state == "connecting" then
+      self:opened(handle)
+    elseif from:find("c=" .. self.nonce .. "-", 1, true) then
+      pcall(handle.close) -- an attempt that was given up
     end
   end)
-  loop.on("websocket_failure", function(from, message)
-    if from == address and self.state == "connecting" then
-      failed(message)
+  self.loop.on("websocket_failure", function(from, message)
+    if from == self.address and self.state == "connecting" then
+      self:failed(message)
     end
   end)
-  loop.on("websocket_message", function(from, text)
-    if from == address and handle then
-      received(text)
+  self.loop.on("websocket_message", function(from, text)
+    if from == self.address and self.handle then
+      self:received(text)
     end
   end)
-  loop.on("websocket_closed", function(from, reason, code)
-    if from ~= address then
-      return
+  self.loop.on("websocket_closed", function(from, reason, code)
+    if from == self.address then
+      self:closed(reason, code)
     end
-    local meaning = CLOSE_CODES[code]
-    if meaning and not refusal then
-      refused(meaning, reason)
-    end
-    lost(refusal and LASTING[refusal.code])
   end)
+end
 
-  --- Drops the connection, if there is one, and connects with the settings as they are.
-  function self.connect()
-    failures, told = 0, nil
-    drop()
-    open()
-  end
+--- Drops the connection, if there is one, and connects with the settings as they are.
+function Link:connect()
+  self.failures, self.told = 0, nil
+  self:drop()
+  self:dial()
+end
 
-  --- Closes the connection for good (until connect).
-  function self.close()
-    if cancelRetry then
-      cancelRetry()
-      cancelRetry = nil
-    end
-    drop()
-    enter("off")
-  end
+--- Closes the connection for good (until connect).
+function Link:close()
+  self:stopRetry()
+  self:drop()
+  self:enter("off")
+end
 
-  --- Starts: the first connection and the watch over silence.
-  function self.start()
-    open()
-    loop.after(WATCH, watch)
-  end
-
-  function self.since()
-    return entered
-  end
-
-  return self
+--- Starts: the first connection and the watch over silence.
+function Link:start()
+  self:dial()
+  self.loop.after(WATCH, function()
+    self:watch()
+  end)
 end
 
 return link

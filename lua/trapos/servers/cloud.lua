@@ -5,6 +5,7 @@ local eventloop = require("/apis/eventloop")
 local json = require("/apis/libjson")
 local link = require("/apis/liblink")
 local version = require("/apis/libversion")
+local wire = require("/apis/libwire")
 
 -- Seconds until a program that did not confirm a request is asked again, and how often it is asked.
 local ASK_AGAIN, MAX_ASKED = 2, 5
@@ -12,6 +13,8 @@ local ASK_AGAIN, MAX_ASKED = 2, 5
 local SLACK = 10
 -- Questions of programs that wait for the host's answer.
 local MAX_QUESTIONS = 32
+-- Milliseconds: a request's time limit when it has none, and the longest.
+local DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS = 30000, 3600000
 -- Requests whose ids are remembered after their answer, so that one that comes twice is carried out once.
 local REMEMBERED = 128
 -- Bytes of an error message; the gateway keeps no more.
@@ -94,6 +97,18 @@ local function serves()
   return json.array(types)
 end
 
+local function announce()
+  connection:signal({ type = "serve", types = serves() })
+end
+
+local function timeLimit(value)
+  local milliseconds = tonumber(value)
+  if not milliseconds or milliseconds ~= milliseconds then
+    return DEFAULT_TIMEOUT_MS
+  end
+  return math.max(0, math.min(milliseconds, MAX_TIMEOUT_MS))
+end
+
 local function hello()
   local frame = {
     type = "hello",
@@ -135,7 +150,7 @@ end
 local function refuse(id, code, message)
   local problem = { code = code }
   json.put(problem, "message", message:sub(1, MAX_MESSAGE))
-  return connection.send(json.encode({ type = "computer_response", id = id, ok = false, error = problem }), id)
+  return connection:send(json.encode({ type = "computer_response", id = id, ok = false, error = problem }), id)
 end
 
 -- Hands a request to the program that serves its type, again until it confirms.
@@ -144,7 +159,7 @@ local function ask(request)
   if request.asked > MAX_ASKED then
     forget(request)
     owners[request.type] = nil
-    connection.signal({ type = "serve", types = serves() })
+    announce()
     refuse(request.wireId, "unknown_type", "the program that served " .. request.type .. " no longer answers")
     return
   end
@@ -164,7 +179,7 @@ local function newRequest(frame)
     type = frame.request,
     payload = frame.payload,
     owner = owners[frame.request],
-    timeoutMs = tonumber(frame.timeoutMs) or 30000,
+    timeoutMs = timeLimit(frame.timeoutMs),
     asked = 0,
   }
   local expire = loop.after(request.timeoutMs / 1000 + SLACK, function()
@@ -179,18 +194,43 @@ local function newRequest(frame)
   return request
 end
 
+-- JSON text is passed on as it is when it is fit for the wire.
+local function payloadText(payload)
+  if type(payload) == "string" then
+    return json.isPlain(payload) and payload or nil
+  end
+  local fine, text = pcall(json.encode, payload)
+  return fine and text or nil
+end
+
+-- Sends the answer of a request whose payload is JSON text. False when too much waits for the socket already.
+local function answer(id, text, onSent)
+  return connection:send('{"type":"computer_response","id":' .. json.string(id) .. ',"ok":true,"payload":' .. text .. "}",
+    id, onSent)
+end
+
+local function answerPing(id, payload)
+  local fine, text = pcall(json.encode, payload)
+  if not fine then
+    refuse(id, "bad_request", text)
+  else
+    answer(id, payload == nil and "{}" or text)
+  end
+end
+
 local onFrame = {}
 
 function onFrame.server_request(frame)
-  if type(frame.id) ~= "string" or remembered[frame.id] then
+  if not wire.isId(frame.id) or remembered[frame.id] then
     return
   end
   remember(frame.id)
-  if frame.request == "ping" then
-    connection.send(json.encode({ type = "computer_response", id = frame.id, ok = true, payload = frame.payload or {} }),
-      frame.id)
+  if not wire.isId(frame.request) then
+    refuse(frame.id, "bad_request", "the request has no type")
+  elseif frame.request == "ping" then
+    answerPing(frame.id, frame.payload)
   elseif not owners[frame.request] then
-    refuse(frame.id, "unknown_type", "no program on this computer serves " .. tostring(frame.request))
+    refuse(frame.id, "unknown_type", "no program on this computer serves " .. frame.request)
   else
     local request = newRequest(frame)
     open[request.id] = request
@@ -199,13 +239,17 @@ function onFrame.server_request(frame)
 end
 
 function onFrame.cancel(frame)
-  local request = type(frame.id) == "string" and open[eventId(frame.id)]
+  if not wire.isId(frame.id) then
+    return
+  end
+  local id = eventId(frame.id)
+  local request = open[id]
   if request then
     forget(request)
-    os.queueEvent("trapos_cloud_cancel", request.id)
+    os.queueEvent("trapos_cloud_cancel", id)
   end
-  leaving[eventId(tostring(frame.id))] = nil
-  connection.withdraw(frame.id)
+  leaving[id] = nil
+  connection:withdraw(frame.id)
 end
 
 local function answerQuestion(wireId, ...)
@@ -219,11 +263,13 @@ local function answerQuestion(wireId, ...)
 end
 
 function onFrame.server_response(frame)
-  if frame.ok == true then
+  if not wire.isId(frame.id) then
+    return
+  elseif frame.ok == true then
     answerQuestion(frame.id, true, frame.payload)
   else
     local problem = type(frame.error) == "table" and frame.error or {}
-    answerQuestion(frame.id, false, problem.code or "internal", json.get(problem, "message") or "")
+    answerQuestion(frame.id, false, json.get(problem, "code") or "internal", json.get(problem, "message") or "")
   end
 end
 
@@ -235,9 +281,7 @@ connection = link.create({
   settings = function()
     return { url = setting("cloud.url"), hello = hello() }
   end,
-  onReady = function()
-    connection.signal({ type = "serve", types = serves() })
-  end,
+  onReady = announce,
   onFrame = function(frame)
     if onFrame[frame.type] then
       onFrame[frame.type](frame)
@@ -255,7 +299,7 @@ loop.on("trapos_cloud_serve", function(requestType, owner, on)
     announcing = true
     loop.after(0, function() -- a program that serves ten types announces them at one moment
       announcing = false
-      connection.signal({ type = "serve", types = serves() })
+      announce()
     end)
   end
 end)
@@ -267,15 +311,6 @@ loop.on("trapos_cloud_accept", function(id)
   end
 end)
 
--- JSON text is passed on as it is when it is fit for the wire.
-local function payloadText(payload)
-  if type(payload) == "string" then
-    return json.isPlain(payload) and payload or nil
-  end
-  local fine, text = pcall(json.encode, payload)
-  return fine and text or nil
-end
-
 local function respond(request, ok, payload, message)
   if ok ~= true then
     return refuse(request.wireId, tostring(payload), tostring(message or ""))
@@ -285,11 +320,10 @@ local function respond(request, ok, payload, message)
     return refuse(request.wireId, "internal", "the answer cannot be sent as JSON")
   end
   leaving[request.id] = true
-  local taken = connection.send('{"type":"computer_response","id":' .. json.string(request.wireId)
-    .. ',"ok":true,"payload":' .. text .. "}", request.wireId, function()
-      leaving[request.id] = nil
-      os.queueEvent("trapos_cloud_sent", request.id)
-    end)
+  local taken = answer(request.wireId, text, function()
+    leaving[request.id] = nil
+    os.queueEvent("trapos_cloud_sent", request.id)
+  end)
   if not taken then
     leaving[request.id] = nil
   end
@@ -320,12 +354,12 @@ loop.on("trapos_cloud_ask", function(id, requestType, text, timeoutMs)
     os.queueEvent("trapos_cloud_answer", id, false, "busy", "too many questions are waiting for the host")
     return
   end
-  timeoutMs = tonumber(timeoutMs) or 30000
+  timeoutMs = timeLimit(timeoutMs)
   questionCount = questionCount + 1
   questions[wireId] = {
     id = id,
     expire = loop.after(timeoutMs / 1000, function()
-      connection.withdraw(wireId)
+      connection:withdraw(wireId)
       answerQuestion(wireId, false, "timeout", "no answer within " .. timeoutMs / 1000 .. " seconds")
     end),
   }
@@ -336,7 +370,7 @@ loop.on("trapos_cloud_ask", function(id, requestType, text, timeoutMs)
     payload = json.raw(payloadText(text) or "{}"),
     timeoutMs = timeoutMs,
   })
-  if not connection.send(frame, wireId) then
+  if not connection:send(frame, wireId) then
     answerQuestion(wireId, false, "busy", "too much is waiting for the connection")
   end
 end)
@@ -348,8 +382,8 @@ loop.on("trapos_cloud_abandon", function(id)
     questions[wireId] = nil
     questionCount = questionCount - 1
     question.expire()
-    connection.withdraw(wireId)
-    connection.signal({ type = "cancel", id = wireId })
+    connection:withdraw(wireId)
+    connection:signal({ type = "cancel", id = wireId })
   end
 end)
 
@@ -361,24 +395,24 @@ local function status()
     url = setting("cloud.url"),
     network = setting("cloud.network") or "default",
     serves = serves(),
-    since = connection.since(),
+    since = connection.entered,
   }
 end
 
 loop.on("trapos_cloud_control", function(command)
   if command == "connect" then
-    connection.connect()
+    connection:connect()
   elseif command == "disconnect" then
-    connection.close()
+    connection:close()
   elseif command == "status" then
     os.queueEvent("trapos_cloud_status", status())
   end
 end)
 
 os.queueEvent("trapos_cloud_up")
-connection.start()
+connection:start()
 local fine, problem = pcall(loop.run)
-connection.close()
+connection:close()
 _G.trapos_cloud_started = nil
 if not fine then
   error(problem, 0)
