@@ -19,6 +19,7 @@ type call struct {
 
 	abandon context.CancelFunc   // ends its HTTP exchange; set by the link before the exchange begins; nil: none
 	asked   []context.CancelFunc // ends the server's requests on its behalf; guarded by session.mu
+	asking  int                  // of those, the questions that its client has not answered; guarded by session.mu
 	over    bool                 // no more of those; guarded by session.mu
 }
 

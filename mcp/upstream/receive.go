@@ -127,10 +127,44 @@ func (s *session) owner(of *call) *call {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.only(func(*call) bool { return true })
+}
+
+// questioner tells which call a question of the server belongs to, and counts the question. A call whose client is
+// being asked already stands still, as a rule, until it has the answer: if only one other is in flight, the question is
+// that one's. Otherwise one person who takes a minute to answer would fail everybody else's questions.
+func (s *session) questioner(of *call) *call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if of == nil {
+		of = s.only(func(*call) bool { return true })
+	}
+	if of == nil {
+		of = s.only(func(c *call) bool { return c.asking == 0 })
+	}
+	if of != nil {
+		of.asking++
+	}
+	return of
+}
+
+// settled takes back a question that questioner counted.
+func (s *session) settled(c *call) {
+	if c == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.asking--
+}
+
+// only is the only call of an asker that fits; nil if there are none or several. s.mu is held.
+func (s *session) only(fits func(*call) bool) *call {
 	var only *call
 	for _, c := range s.calls {
 		switch {
 		case c.client == nil: // our own: lists, pings, subscriptions
+		case !fits(c):
 		case only != nil:
 			return nil
 		default:
@@ -148,20 +182,29 @@ func (s *session) asked(m *wire.Message, of *call) {
 		s.log.Warn("the server asks too much at once; a request of it was dropped", zap.Int("limit", maxServerRequests))
 		return
 	}
-	owner := s.owner(of)
+	var owner *call
+	if isQuestion(m.Method) {
+		owner = s.questioner(of) // now: by the time it is answered, other calls may be in flight
+	}
 	s.later(func() {
 		defer func() { <-s.slots }()
-		s.tell(s.answer(m, owner))
+		answer := s.answer(m, owner)
+		s.settled(owner) // before the server can ask the next thing
+		s.tell(answer)
 	})
+}
+
+// isQuestion reports whether a request of the server is for the client behind a call.
+func isQuestion(method string) bool {
+	return method == "roots/list" || method == "sampling/createMessage" || method == "elicitation/create"
 }
 
 // answer finds the answer to a request of the server. Only the client behind a call can be asked.
 func (s *session) answer(m *wire.Message, owner *call) *wire.Message {
-	switch m.Method {
-	case "ping":
+	switch {
+	case m.Method == "ping":
 		return wire.Response(m.ID, json.RawMessage(`{}`))
-	case "roots/list", "sampling/createMessage", "elicitation/create":
-	default:
+	case !isQuestion(m.Method):
 		return wire.ErrorResponse(m.ID, wire.Errorf(wire.CodeMethodNotFound, "method %q is not known here", m.Method))
 	}
 	if owner == nil || owner.client == nil {

@@ -88,7 +88,7 @@ func (s *session) bridge(req mcp.Request) (result json.RawMessage, done bool) {
 }
 
 // fulfil answers what a 2026-07-28 server wants to know before it can give its result, by asking the client, and calls
-// again. If the client cannot be asked, it gets the server's question as the result: a client of that revision knows it.
+// again. A client of that revision gets the server's questions as the result, and so does one that cannot be asked.
 func (s *session) fulfil(ctx context.Context, req mcp.Request, result json.RawMessage, limit time.Duration) (json.RawMessage, error) {
 	for range maxRounds {
 		if kind, _ := wire.Get(result, "resultType"); string(kind) != `"input_required"` {
@@ -117,6 +117,9 @@ func (s *session) fulfil(ctx context.Context, req mcp.Request, result json.RawMe
 func (s *session) inquire(ctx context.Context, req mcp.Request, result json.RawMessage) (json.RawMessage, error) {
 	if req.Client == nil {
 		return nil, wire.Errorf(mcp.CodeClientCannot, "nobody can be asked")
+	}
+	if r, ok := req.Client.(mcp.RoundTripper); ok && r.TakesInputRequired() {
+		return nil, wire.Errorf(mcp.CodeClientCannot, "the client takes the questions as they are")
 	}
 	var answers json.RawMessage
 	questions, _ := wire.Get(result, "inputRequests")

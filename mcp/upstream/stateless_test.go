@@ -82,6 +82,11 @@ func (f *modern) call(w http.ResponseWriter, m *wire.Message, meta []byte) {
 	answer(w, m, `{"resultType":"complete","content":[],"answers":`+string(answers)+`,"state":`+string(state)+`}`)
 }
 
+// roundTripper is a client of revision 2026-07-28.
+type roundTripper struct{ asker }
+
+func (*roundTripper) TakesInputRequired() bool { return true }
+
 func TestStatelessOnlyServer(t *testing.T) {
 	f := &modern{t: t}
 	b := start(t)
@@ -101,6 +106,19 @@ func TestStatelessOnlyServer(t *testing.T) {
 	result, err = b.call(e, "t", `{}`)
 	if err != nil || !strings.Contains(result, "input_required") {
 		t.Errorf("for a client that cannot be asked: result %s, error %v", result, err)
+	}
+	tripper := &roundTripper{asker: asker{answer: `{"action":"accept"}`}}
+	result, err = b.callWith(context.Background(), e, "t", `{}`, nil, tripper)
+	if want := `{"resultType":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"sure?"}}},"requestState":"s1"}`; err != nil || result != want {
+		t.Errorf("for a client of that revision: result %s, error %v", result, err)
+	}
+	if len(tripper.asked) != 0 {
+		t.Errorf("it was asked %v", tripper.asked)
+	}
+	retry := mcp.Request{Method: "tools/call", Client: tripper, Params: []byte(`{"name":"t","inputResponses":{"q":{"action":"decline"}},"requestState":"s1"}`)}
+	raw, err := e.Server.Call(context.Background(), retry)
+	if want := `{"resultType":"complete","content":[],"answers":{"q":{"action":"decline"}},"state":"s1"}`; err != nil || string(raw) != want {
+		t.Errorf("its next request: result %s, error %v", raw, err)
 	}
 	for _, req := range []mcp.Request{
 		{Method: "ping"}, {Method: "logging/setLevel", Params: []byte(`{"level":"debug"}`)}, {Method: "resources/subscribe", Params: []byte(`{"uri":"x://y"}`)},
