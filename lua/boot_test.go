@@ -50,6 +50,9 @@ func boot(t testing.TB, o craftos.Options) *machine {
 	go func() { ended <- c.Run(ctx) }()
 	m := &machine{Computer: c, t: t}
 	t.Cleanup(func() {
+		if strings.Contains(strings.Join(m.Screen(), ""), testPassword) {
+			t.Error("the password is on the screen")
+		}
 		if t.Failed() {
 			t.Logf("the screen:\n%s", m.screen())
 		}

@@ -135,7 +135,7 @@ func execDeadline(t *testing.T, _ *machine, p *peer) {
 		"string metamethods": "print('in') local t = setmetatable({}, {__index = function(t, k) while true do end end}) return t.x",
 	} {
 		before := time.Now()
-		r := p.exec(source, 300*time.Millisecond)
+		r := p.exec(source, 120*time.Millisecond)
 		if r.OK || r.Kind != "timeout" || string(r.Output) != "in\n" {
 			t.Errorf("%s: %+v, output %q, error %q", name, r, r.Output, r.Error)
 		}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/traposd/traposd/lua/craftos"
 )
@@ -154,7 +155,9 @@ func writeRefusals(t *testing.T, _ *machine, p *peer) {
 func TestWriteFileWithoutRoom(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
-	_, p := h.connect(craftos.Options{ID: 1, DiskBytes: 220_000, Files: disk(t, map[string]string{"big": strings.Repeat("o", 50_000)})})
+	files := disk(t, map[string]string{"big": strings.Repeat("o", 20_000)})
+	const spare = 15_000 // small: what has to be sent to fill it costs time
+	_, p := h.connect(craftos.Options{ID: 1, DiskBytes: used(files) + spare, Files: files})
 	for _, c := range []struct{ path, mode string }{{"big", "write"}, {"big", "append"}, {"other", "create"}} {
 		free := p.file("list-files", map[string]any{"path": "/"}).Free
 		r := p.writeFile(c.path, strings.Repeat("n", free+1), c.mode)
@@ -162,7 +165,7 @@ func TestWriteFileWithoutRoom(t *testing.T) {
 			t.Errorf("%s %s: %+v %s", c.mode, c.path, r, r.Error)
 		}
 	}
-	if p.readFile("big") != strings.Repeat("o", 50_000) {
+	if p.readFile("big") != strings.Repeat("o", 20_000) {
 		t.Error("the old file was lost")
 	}
 	list := p.file("list-files", map[string]any{"path": "/"})
@@ -171,6 +174,15 @@ func TestWriteFileWithoutRoom(t *testing.T) {
 			t.Errorf("left behind: %s", e.Path)
 		}
 	}
+}
+
+// used is what files take on a disk, beside their directories.
+func used(files fstest.MapFS) int64 {
+	n := 0
+	for _, f := range files {
+		n += max(len(f.Data), 500)
+	}
+	return int64(n)
 }
 
 func leftovers(t *testing.T, m *machine, p *peer) {
@@ -187,7 +199,6 @@ func leftovers(t *testing.T, m *machine, p *peer) {
 }
 
 func companions(t *testing.T, _ *machine, p *peer) {
-
 	if r := p.file("read-file", map[string]any{"path": "t/a.txt", "offset": 4, "length": 3}); !r.OK || string(r.Data) != "two" ||
 		r.Size != 11 || !r.Truncated {
 		t.Errorf("read a range: %+v", r)

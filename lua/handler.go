@@ -35,13 +35,13 @@ func (b *bundle) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "use GET", http.StatusMethodNotAllowed)
 		return
 	}
-	switch path := r.URL.Path; {
-	case path == "/install.lua":
+	switch r.URL.Path {
+	case "/install.lua":
 		b.serveInstaller(w, r)
-	case path == "/lua/manifest.json":
+	case "/lua/manifest.json":
 		write(w, r, "application/json", b.manifest)
 	default:
-		name, found := strings.CutPrefix(path, "/lua/")
+		name, found := strings.CutPrefix(r.URL.Path, "/lua/")
 		data, known := b.files[name]
 		if !found || !known {
 			http.Error(w, "no such program; see /lua/manifest.json", http.StatusNotFound)

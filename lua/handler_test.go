@@ -16,7 +16,7 @@ import (
 
 func get(t *testing.T, h http.Handler, method, target, host string) *httptest.ResponseRecorder {
 	t.Helper()
-	r := httptest.NewRequest(method, "http://example.test/", nil)
+	r := httptest.NewRequestWithContext(t.Context(), method, "http://example.test/", nil)
 	r.URL.Path = target
 	r.Host = host
 	w := httptest.NewRecorder()

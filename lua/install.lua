@@ -33,23 +33,38 @@ local function stop(text)
   error("install: " .. text, 0)
 end
 
--- CRC-32 as in zip.
-local CRC = {}
-for i = 0, 255 do
-  local c = i
+-- CRC-32 as in zip, four bytes at a step: CRC[k][b] is what byte b does to the sum when k more bytes follow it in the step.
+local CRC = { [0] = {}, {}, {}, {} }
+for b = 0, 255 do
+  local c = b
   for _ = 1, 8 do
     local half = math.floor(c / 2)
     c = c % 2 == 1 and bit32.bxor(half, 0xEDB88320) or half
   end
-  CRC[i] = c
+  CRC[0][b] = c
+end
+for k = 1, 3 do
+  for b = 0, 255 do
+    local c = CRC[k - 1][b]
+    CRC[k][b] = bit32.bxor(CRC[0][c % 256], math.floor(c / 256))
+  end
 end
 
 local function crc32(data)
   local bxor, byte = bit32.bxor, string.byte
-  local c = 0xFFFFFFFF
-  for i = 1, #data do
+  local last, third, second, first = CRC[0], CRC[1], CRC[2], CRC[3]
+  local c, whole = 0xFFFFFFFF, #data - #data % 4
+  for i = 1, whole, 4 do
+    local p, q, r, s = byte(data, i, i + 3)
+    c = bxor(c, p + q * 256 + r * 65536 + s * 16777216)
+    local low = c % 65536
+    local high = (c - low) / 65536
+    local a, d = low % 256, high % 256
+    c = bxor(first[a], second[(low - a) / 256], third[d], last[(high - d) / 256])
+  end
+  for i = whole + 1, #data do
     local low = c % 256
-    c = bxor(CRC[bxor(low, byte(data, i))], (c - low) / 256)
+    c = bxor(last[bxor(low, byte(data, i))], (c - low) / 256)
   end
   return ("%08x"):format(bxor(c, 0xFFFFFFFF))
 end
@@ -93,6 +108,14 @@ local function fetch(path)
   return data or ""
 end
 
+local function fetchManifest()
+  local manifest = textutils.unserialiseJSON(fetch("/lua/manifest.json"))
+  if type(manifest) ~= "table" or type(manifest.files) ~= "table" then
+    stop(BASE .. " sent no list of files; is it a traposd gateway?")
+  end
+  return manifest
+end
+
 local function loadState()
   local data = readFile(STATE)
   local state = data and textutils.unserialise(data)
@@ -103,36 +126,54 @@ local function isSame(file, data)
   return data ~= nil and #data == file.size and crc32(data) == file.crc32
 end
 
--- Fetches what differs from the disk, all of it before anything is written.
-local function download(manifest)
-  local changed, needed, largest = {}, 0, 0
+-- The files of the manifest that the disk does not have as they are.
+local function differing(manifest)
+  local list = {}
   for _, file in ipairs(manifest.files) do
-    local path = "/" .. file.path
-    if not isSame(file, readFile(path)) then
-      local data = fetch("/lua/" .. file.path)
-      if not isSame(file, data) then
-        stop(file.path .. " arrived damaged; run this again. Nothing was changed.")
-      end
-      changed[#changed + 1] = { path = path, data = data }
-      local charge = math.max(#data, MIN_CHARGE)
-      needed, largest = needed + charge - (fs.exists(path) and fs.getSize(path) or 0), math.max(largest, charge)
+    if not isSame(file, readFile("/" .. file.path)) then
+      list[#list + 1] = file
     end
+  end
+  return list
+end
+
+local function checkRoom(list)
+  local needed, largest = 0, 0
+  for _, file in ipairs(list) do
+    local path, charge = "/" .. file.path, math.max(file.size, MIN_CHARGE)
+    needed, largest = needed + charge - (fs.exists(path) and fs.getSize(path) or 0), math.max(largest, charge)
   end
   local free = fs.getFreeSpace("/")
   if type(free) == "number" and free < needed + largest then
     stop(("needs %d bytes and %d are free. Nothing was changed."):format(needed + largest, free))
   end
+end
+
+-- Fetches all of the list before anything is written.
+local function download(list)
+  local changed = {}
+  for i, file in ipairs(list) do
+    local data = fetch("/lua/" .. file.path)
+    if not isSame(file, data) then
+      stop(file.path .. " arrived damaged; run this again. Nothing was changed.")
+    end
+    changed[i] = { path = "/" .. file.path, data = data }
+  end
   return changed
 end
 
--- A startup file that never returns would keep ours from running, so it becomes one that runs beside the servers.
-local function adoptStartup(state)
+-- The player's own startup file, if there is one.
+local function ownStartup()
   local file = fs.exists("/startup") and not fs.isDir("/startup")
   local script = fs.exists("/startup.lua")
   if file and script then
     stop("there are both startup and startup.lua; delete the one you do not use and run this again")
   end
-  local path = file and "/startup" or script and "/startup.lua"
+  return file and "/startup" or script and "/startup.lua" or nil
+end
+
+-- A startup file that never returns would keep ours from running, so it becomes one that runs beside the servers.
+local function adoptStartup(path, state)
   if not path then
     return
   elseif fs.exists(USER_STARTUP) then
@@ -194,13 +235,13 @@ end
 
 local function install()
   print("Installing from " .. BASE)
-  local manifest = textutils.unserialiseJSON(fetch("/lua/manifest.json"))
-  if type(manifest) ~= "table" or type(manifest.files) ~= "table" then
-    stop(BASE .. " sent no list of files; is it a traposd gateway?")
-  end
-  local changed = download(manifest)
+  local startup = ownStartup()
+  local manifest = fetchManifest()
+  local list = differing(manifest)
+  checkRoom(list)
+  local changed = download(list)
   local state = loadState()
-  adoptStartup(state)
+  adoptStartup(startup, state)
   local paths, keep = {}, {}
   for i, file in ipairs(manifest.files) do
     paths[i] = "/" .. file.path

@@ -3,6 +3,8 @@
 local advice = {}
 
 local CONFIG = "<world>/serverconfig/computercraft-server.toml"
+-- Characters of the gateway's words that are shown: some lines of a screen of 51 by 19.
+local MAX_WORDS = 160
 
 --- Host of a ws:// or wss:// address, without port and brackets.
 function advice.hostOf(url)
@@ -79,9 +81,14 @@ local REFUSALS = {
   bad_request = "Check with: cloud status",
 }
 
---- Lines for a refusal of the gateway.
+--- Words of the gateway as one short line of text.
+function advice.quote(words)
+  return (words:sub(1, MAX_WORDS):gsub("%c+", " "))
+end
+
+--- Lines for a refusal of the gateway; the message may be nil or empty.
 function advice.forRefusal(code, message)
-  local lines = { "refused: " .. (message and message ~= "" and message or code) }
+  local lines = { "refused: " .. advice.quote(message and message ~= "" and message or code) }
   lines[2] = REFUSALS[code]
   return lines
 end

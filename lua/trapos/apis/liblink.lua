@@ -166,7 +166,7 @@ function Link:greeted(frame)
   self.traposId = json.get(frame, "traposId")
   if self.told ~= "" then
     self.told = ""
-    self.options.say({ "connected as " .. tostring(self.traposId) })
+    self.options.say({ "connected as " .. advice.quote(self.traposId or "?") })
   end
   self.options.onReady(frame)
   self.outbox:open(wire.frameLimit(frame.maxFrameBytes))
@@ -221,7 +221,7 @@ function Link:received(text)
   if type(frame) ~= "table" or type(frame.type) ~= "string" then
     return
   elseif frame.type == "hello_error" then
-    self:refused(tostring(frame.code), json.get(frame, "message"))
+    self:refused(json.get(frame, "code") or "internal", json.get(frame, "message"))
     self:lose(LASTING[self.refusal])
   elseif self.state == "greeting" and frame.type == "hello_ok" then
     self:greeted(frame)
