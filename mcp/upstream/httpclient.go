@@ -22,6 +22,9 @@ const (
 	handshakeLimit = 10 * time.Second
 	idleLimit      = 90 * time.Second
 	idleConns      = 64 // kept open to one server, so that as many calls at once need no new ones
+	keepIdle       = 10 * time.Second
+	keepInterval   = 5 * time.Second
+	keepCount      = 3
 	maxThrottle    = 5 * time.Minute
 )
 
@@ -37,7 +40,17 @@ type remote struct {
 // errRedirect means that a server redirects to another origin.
 var errRedirect = errors.New("redirected to another origin")
 
-func newRemote(server mcpconfig.Server) (*remote, error) {
+// dialer finds out within keepIdle + keepCount × keepInterval that a host is gone without a word, also while it is only
+// listened to.
+var dialer = net.Dialer{
+	Timeout:         dialLimit,
+	KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: keepIdle, Interval: keepInterval, Count: keepCount},
+}
+
+func newRemote(server mcpconfig.Server, dial func(context.Context, string, string) (net.Conn, error)) (*remote, error) {
+	if dial == nil {
+		dial = dialer.DialContext
+	}
 	u, err := url.Parse(server.URL.Reveal())
 	if err != nil || u.Host == "" {
 		return nil, failf(err, "its url cannot be read") // the error would quote it
@@ -58,7 +71,7 @@ func newRemote(server mcpconfig.Server) (*remote, error) {
 	r.client = &http.Client{
 		Transport: &http.Transport{
 			Proxy:                 http.ProxyFromEnvironment,
-			DialContext:           (&net.Dialer{Timeout: dialLimit, KeepAlive: 15 * time.Second}).DialContext,
+			DialContext:           dial,
 			TLSHandshakeTimeout:   handshakeLimit,
 			ExpectContinueTimeout: time.Second,
 			IdleConnTimeout:       idleLimit,

@@ -138,7 +138,7 @@ func (i *instance) connect(ctx context.Context) error {
 	if i.server.Transport == mcpconfig.TransportStdio {
 		return i.spawn()
 	}
-	r, err := newRemote(i.server)
+	r, err := newRemote(i.server, i.options.dial)
 	if err != nil {
 		return err
 	}

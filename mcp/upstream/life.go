@@ -14,11 +14,8 @@ import (
 // goes costs every client more than an error does.
 const maxOfferedFailures = 3
 
-// Pauses that are not of the usual back-off.
-const (
-	loginPause  = 60 * time.Second // a server that refuses our credentials
-	lookupPause = 5 * time.Second  // between two looks for a command that was not found; nothing is started for them
-)
+// loginPause is how long a server that refuses our credentials is left alone.
+const loginPause = 60 * time.Second
 
 // life is the state machine of one worker; only the worker's goroutine touches it.
 //
@@ -66,7 +63,7 @@ func (l *life) step() bool {
 	if l.due && l.missing && want.generation == l.begun && l.stillMissing(want) {
 		l.due = false
 		l.stopTimer()
-		l.timer = time.NewTimer(lookupPause)
+		l.timer = time.NewTimer(l.w.owner.options.Times.Lookup)
 	}
 	if l.due && l.next == nil && int(l.retiring.Load()) < maxRetiring {
 		l.start(want)
@@ -157,10 +154,9 @@ func (l *life) promote() {
 	tools := len(o.lists[kindTools])
 	l.w.log.Info("server ready", zap.Int("tools", tools), zap.String("revision", l.live.session.agreed().revision),
 		zap.Duration("took", l.readyAt.Sub(l.started).Round(time.Millisecond)))
-	if previous := l.w.lastOffer(); previous != nil && old == nil {
-		if names := previous.changedTools(o); len(names) > 0 {
-			l.w.log.Warn("the server defines some tools otherwise than before its restart", zap.Strings("tools", firstOf(names, 20)))
-		}
+	if names := l.w.owner.known.learn(l.w.id, o.lists[kindTools]); len(names) > 0 {
+		l.w.log.Warn("the server defines some tools otherwise than in its last run: look at them before they are used",
+			zap.Strings("tools", firstOf(names, 20)), zap.Int("count", len(names)))
 	}
 	live := l.live
 	l.w.enter(StateReady, "", func(w *worker) { w.live, w.coming, w.offer = live, nil, o })
@@ -234,7 +230,7 @@ func (l *life) schedule(err error) time.Duration {
 	case errors.Is(err, errUnauthorized):
 		after = max(after, loginPause)
 	case errors.As(err, &lookup):
-		after = lookupPause
+		after = l.w.owner.options.Times.Lookup
 	}
 	l.stopTimer()
 	l.missing = lookup != nil
@@ -254,6 +250,9 @@ func (l *life) told() {
 	l.live.mu.Lock()
 	o, trouble := l.live.offer, l.live.trouble
 	l.live.mu.Unlock()
+	if names := l.w.owner.known.learn(l.w.id, o.lists[kindTools]); len(names) > 0 {
+		l.w.log.Info("the server defines some tools otherwise than before", zap.Strings("tools", firstOf(names, 20)), zap.Int("count", len(names)))
+	}
 	status := l.w.report()
 	state, failure := status.State, status.Err
 	switch {
@@ -300,11 +299,4 @@ func describeStart(err error) string {
 		return why.text
 	}
 	return describe(err)
-}
-
-// lastOffer is what was offered before; nil if nothing.
-func (w *worker) lastOffer() *offer {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.offer
 }

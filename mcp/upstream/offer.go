@@ -228,21 +228,6 @@ func (o *offer) equal(other *offer) bool {
 
 func sameDefinition(a, b mcp.Definition) bool { return a.Name == b.Name && bytes.Equal(a.Raw, b.Raw) }
 
-// changedTools names the tools that both offer and define differently.
-func (o *offer) changedTools(next *offer) []string {
-	old := map[string]json.RawMessage{}
-	for _, d := range o.lists[kindTools] {
-		old[d.Name] = d.Raw
-	}
-	var names []string
-	for _, d := range next.lists[kindTools] {
-		if raw, ok := old[d.Name]; ok && !bytes.Equal(raw, d.Raw) {
-			names = append(names, clip(d.Name, 64))
-		}
-	}
-	return names
-}
-
 // entry is the offer as the catalogue takes it.
 func (o *offer) entry(id, name string, server mcp.Server) mcp.Entry {
 	return mcp.Entry{

@@ -1,7 +1,9 @@
 package upstream
 
 import (
+	"context"
 	"encoding/json"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -51,6 +53,12 @@ type Options struct {
 	// end those that outlived a crash of ours. Empty: no run file.
 	RunDir string
 
+	// StateDir is an existing directory for the file that remembers, as hashes, how each server defined its tools, so that a
+	// change is seen over a restart of ours. Empty: changes are seen as long as we run.
+	StateDir string
+
+	dial func(ctx context.Context, network, address string) (net.Conn, error) // nil: over the network; tests have their own
+
 	Times Times
 }
 
@@ -67,6 +75,7 @@ type Times struct {
 	Wait       time.Duration // how long a call waits for a server that is just starting; 5 s
 	Ping       time.Duration // between two probes of an idle remote server, and the limit of one; 12 s, so that a silent death is found within 24 s
 	Discover   time.Duration // for a remote server to answer the probe for revision 2026-07-28; 2 s
+	Lookup     time.Duration // between two looks for a command that was not found, which start nothing; 5 s
 }
 
 func (t Times) withDefaults() Times {
@@ -85,6 +94,7 @@ func (t Times) withDefaults() Times {
 		{&t.Wait, 5 * time.Second},
 		{&t.Ping, 12 * time.Second},
 		{&t.Discover, 2 * time.Second},
+		{&t.Lookup, 5 * time.Second},
 	} {
 		if *d.field <= 0 {
 			*d.field = d.value

@@ -19,6 +19,7 @@ var ErrUnknownServer = errors.New("no such server is configured")
 type Reconciler struct {
 	options Options
 	host    *host
+	known   *definitions
 
 	dirty     chan struct{} // one slot: what is offered may not be what it was
 	quit      chan struct{}
@@ -44,6 +45,7 @@ func New(options Options) *Reconciler {
 	r := &Reconciler{
 		options: options,
 		host:    newHost(options),
+		known:   openDefinitions(options.StateDir, options.Logger),
 		dirty:   make(chan struct{}, 1),
 		quit:    make(chan struct{}),
 		workers: map[string]*worker{},
@@ -173,6 +175,7 @@ func (r *Reconciler) Close(ctx context.Context) error {
 		r.running.Wait()
 		r.publisher.Wait()
 		r.host.close()
+		r.known.close()
 		close(done)
 	}()
 	select {

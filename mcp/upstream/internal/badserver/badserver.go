@@ -36,6 +36,7 @@ import (
 //	page-loop             the pages of its list repeat
 //	version=TEXT          answers with that protocol version
 //	tools=N               offers N tools besides the usual ones
+//	describe-from=FILE    describes its tool "echo" with what is in that file when it is asked
 //	tool=NAME             offers a tool of that name as well
 //	bad-schemas           offers tools with schemas that are no object schemas
 //	slow-start=MS         waits before it answers initialize
@@ -226,7 +227,11 @@ func (s *server) result(id json.RawMessage, result string) {
 }
 
 func (s *server) list(params json.RawMessage) string {
-	tools := []string{`{"name":"echo","description":"d","inputSchema":{"type":"object","x":9007199254740993},"future":1.0}`}
+	description := "d"
+	if text, err := os.ReadFile(s.sw["describe-from"]); err == nil {
+		description = string(text)
+	}
+	tools := []string{`{"name":"echo","description":` + strconv.Quote(description) + `,"inputSchema":{"type":"object","x":9007199254740993},"future":1.0}`}
 	for _, name := range []string{"slow", "pid", "progress", "sample", "exit", "noisy-result", "big", "grow"} {
 		tools = append(tools, `{"name":"`+name+`","inputSchema":{"type":"object"}}`)
 	}
