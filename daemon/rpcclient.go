@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -10,15 +9,12 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync/atomic"
 
+	"github.com/traposd/traposd/daemon/rpc"
 	"github.com/traposd/traposd/mcp/wire"
 	"github.com/traposd/traposd/mcpconfig"
 )
-
-// maxRPCBytes bounds one answer of the listener.
-const maxRPCBytes = 64 << 20
 
 // RPCClient is a small MCP client of our own listener, for the command line. It sends plain JSON-RPC requests; after
 // Initialize they belong to a session. Its methods may be called from many goroutines at once.
@@ -69,24 +65,14 @@ func (c *RPCClient) Call(ctx context.Context, method string, params any) (json.R
 	if session := resp.Header.Get("Mcp-Session-Id"); session != "" {
 		c.session.Store(&session)
 	}
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		var answer *wire.Message
-		err := events(resp.Body, func(m *wire.Message) bool {
-			if m.IsResponse() && bytes.Equal(m.ID, id) {
-				answer = m
-			}
-			return answer == nil
-		})
-		return result(answer, err)
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxRPCBytes))
-	if err != nil {
-		return nil, err
-	}
-	answer, err := wire.Parse(body)
-	if err != nil && resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the listener answered %s: %s", resp.Status, bytes.TrimSpace(body))
-	}
+	var answer *wire.Message
+	err = rpc.Messages(resp, func(m *wire.Message) bool {
+		// What is refused before its id is read is answered with no id.
+		if m.IsResponse() && (m.ID == nil || bytes.Equal(m.ID, id)) {
+			answer = m
+		}
+		return answer == nil
+	})
 	return result(answer, err)
 }
 
@@ -119,7 +105,7 @@ func (c *RPCClient) Listen(ctx context.Context, opened func(), each func(m *wire
 		return fmt.Errorf("the listener answered %s", resp.Status)
 	}
 	opened()
-	return events(resp.Body, each)
+	return rpc.Messages(resp, each)
 }
 
 // Close ends the session, if there is one, and the idle connections.
@@ -162,30 +148,4 @@ func (c *RPCClient) request(ctx context.Context, method string, body io.Reader) 
 		req.Header.Set("Mcp-Protocol-Version", protocolRevision)
 	}
 	return req, nil
-}
-
-// events reads server-sent events whose data are JSON-RPC messages until each returns false or the stream ends.
-func events(stream io.Reader, each func(*wire.Message) bool) error {
-	lines := bufio.NewScanner(stream)
-	lines.Buffer(nil, maxRPCBytes)
-	var data []byte
-	for lines.Scan() {
-		line := lines.Bytes()
-		if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			data = append(data, bytes.TrimPrefix(value, []byte(" "))...)
-			continue
-		}
-		if len(line) > 0 || len(data) == 0 {
-			continue
-		}
-		m, err := wire.Parse(data)
-		if err != nil {
-			return fmt.Errorf("the listener's stream: %w", err)
-		}
-		if !each(m) {
-			return nil
-		}
-		data = nil
-	}
-	return lines.Err()
 }

@@ -56,7 +56,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return daemon.UsageError(err) })
 	root.AddCommand(
 		newRunCommand(), newDemoCommand(), newComputerCommand(), newCheckCommand(), newStatusCommand(), newServersCommand(),
-		newComputersCommand(), newReloadCommand(), newRestartCommand(), newExecCommand(), newWorkspaceCommand(), newApproveCommand(), newVersionCommand(), newDemoServerCommand(),
+		newComputersCommand(), newReloadCommand(), newRestartCommand(), newExecCommand(), newStdioCommand(), newWorkspaceCommand(), newApproveCommand(), newVersionCommand(), newDemoServerCommand(),
 	)
 	strictArgs(root)
 	return root
