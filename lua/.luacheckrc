@@ -4,8 +4,8 @@ max_line_length = 128
 exclude_files = { "craftos/**" }
 
 read_globals = {
-  "colors", "colours", "fs", "http", "keys", "multishell", "parallel", "peripheral", "printError", "read", "redstone",
-  "settings", "shell", "sleep", "term", "textutils", "turtle", "window", "write", "_HOST",
+  "colors", "colours", "commands", "fs", "gps", "http", "keys", "multishell", "parallel", "peripheral", "pocket",
+  "printError", "read", "redstone", "settings", "shell", "sleep", "term", "textutils", "turtle", "window", "write", "_HOST",
 }
 
 -- CC adds to os, and libsandbox replaces some functions in place while executed code runs.

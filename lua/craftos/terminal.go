@@ -162,9 +162,9 @@ func (t *terminal) blit(text, foregrounds, backgrounds string) {
 				cell.Foreground = hexColour(foregrounds[i], cell.Foreground)
 				cell.Background = hexColour(backgrounds[i], cell.Background)
 			}
+			t.pending = t.pending || row[x] != cell
 			row[x] = cell
 		}
-		t.pending = t.pending || text != ""
 	}
 	t.state.CursorX += len(text)
 	t.touch()

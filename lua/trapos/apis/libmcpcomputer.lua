@@ -2,11 +2,14 @@
 -- and returns the result's payload. A Lua error or a failed write is a result with ok=false, not an error.
 -- Bytes travel as base64 in fields that end in Base64.
 --
--- context: pause() (lets others run), host ({shell=, multishell=} for executed code), control (see libexec).
+-- context: pause() (lets others run), host ({shell=, multishell=} for executed code), control (see libexec), screen (the window
+-- that shows the shell, or nil).
 
 local base64 = require("/apis/libbase64")
+local console = require("/apis/libconsole")
 local exec = require("/apis/libexec")
 local files = require("/apis/libfiles")
+local info = require("/apis/libinfo")
 local json = require("/apis/libjson")
 local values = require("/apis/libvalues")
 
@@ -165,6 +168,48 @@ function computer.editFile(payload, context)
     return badRequest("oldBase64 and newBase64 are needed, as base64")
   end
   return withPath(filesAnswer(files.edit(path(payload), old, new, within(payload.count, 1, 2 ^ 31))), "path")
+end
+
+--- read-screen: {} -> {ok, width, height, cursorX, cursorY, cursorBlink, textBase64, foreground, background, palette}.
+function computer.readScreen(_, context)
+  local answer = filesAnswer(console.read(context.screen))
+  if answer.ok then
+    answer.textBase64, answer.text = base64.encode(answer.text), nil
+  end
+  return answer
+end
+
+--- send-keys: {textBase64?, keys?} -> {ok, typed}.
+function computer.sendKeys(payload, context)
+  local text = ""
+  if payload.textBase64 ~= nil then
+    text = bytes(payload, "text", context.pause)
+  end
+  if not text or (payload.keys ~= nil and type(payload.keys) ~= "table") then
+    return badRequest("textBase64 must be base64, and keys a list of names")
+  end
+  return filesAnswer(console.type(text, payload.keys or {}))
+end
+
+--- send-event: {event, arguments?} -> {ok}.
+function computer.sendEvent(payload)
+  if payload.arguments ~= nil and type(payload.arguments) ~= "table" then
+    return badRequest("arguments must be a list")
+  end
+  return filesAnswer(console.event(payload.event, payload.arguments or {}))
+end
+
+--- computer-info: {} -> {ok, id, labelBase64?, kind, ...} as libinfo says; names of peripherals and items are plain text.
+function computer.computerInfo(_, context)
+  local answer = filesAnswer(info.describe(context.screen))
+  answer.labelBase64, answer.label = answer.label and base64.encode(answer.label), nil
+  for _, each in ipairs(json.array(answer.peripherals)) do
+    json.array(each.types)
+  end
+  if answer.turtle then
+    json.array(answer.turtle.inventory)
+  end
+  return answer
 end
 
 return computer

@@ -1,5 +1,6 @@
 -- Serves what an MCP client can do with this computer over the cloud: exec-lua, write-file and their companions.
 -- Owns no socket. Without the setting cloud.url it does nothing.
+-- Its argument is the window that shows the shell; without one the screen cannot be read.
 
 local cloud = require("/apis/libcloud")
 local computer = require("/apis/libmcpcomputer")
@@ -16,6 +17,7 @@ if url == nil or url == "" then
   return
 end
 
+local screen = ...
 local loop = eventloop.create()
 local host = { shell = shell, multishell = multishell }
 local runs = 0
@@ -28,7 +30,15 @@ local function context(request)
   request.onCancel = function()
     control.cancelled = true
   end
-  return { pause = loop.pause, host = host, control = control }
+  return { pause = loop.pause, host = host, control = control, screen = screen }
+end
+
+-- The answer goes out first.
+local function leaveAfter(request, what)
+  request.afterwards(function()
+    sleep(FAREWELL)
+    LEAVE[what]()
+  end)
 end
 
 local function executeLua(payload, request)
@@ -44,12 +54,15 @@ local function executeLua(payload, request)
   if not fine then
     error(answer, 0)
   elseif LEAVE[leave] then
-    request.afterwards(function()
-      sleep(FAREWELL)
-      LEAVE[leave]()
-    end)
+    leaveAfter(request, leave)
   end
   return answer, leave
+end
+
+--- reboot-computer: {} -> {ok}.
+local function reboot(_, request)
+  leaveAfter(request, "reboot")
+  return { ok = true }
 end
 
 local HANDLERS = {
@@ -60,14 +73,22 @@ local HANDLERS = {
   ["delete-file"] = computer.deleteFile,
   ["move-file"] = computer.moveFile,
   ["edit-file"] = computer.editFile,
+  ["read-screen"] = computer.readScreen,
+  ["send-keys"] = computer.sendKeys,
+  ["send-event"] = computer.sendEvent,
+  ["computer-info"] = computer.computerInfo,
+  ["reboot-computer"] = reboot,
 }
+
+-- Those that get the request itself, not a context of libmcpcomputer.
+local RAW = { ["exec-lua"] = true, ["reboot-computer"] = true }
 
 local function serve(requestType, handler)
   cloud.serve(requestType, function(payload, request)
     if type(payload) ~= "table" then
       return nil, { code = "bad_request", message = "the payload must be an object" }
     end
-    return handler(payload, requestType == "exec-lua" and request or context(request))
+    return handler(payload, RAW[requestType] and request or context(request))
   end, { eventloop = loop })
 end
 

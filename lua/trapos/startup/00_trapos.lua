@@ -9,6 +9,25 @@ local RESTART_FIRST, RESTART_LONGEST = 1, 60
 -- Shells in a row that fail within a second until it is taken as hopeless.
 local QUICK_LIMIT = 3
 
+-- Where everything is drawn: a window, which unlike a computer's own terminal can be asked what it shows. (On an advanced
+-- computer the shell runs in one anyway.)
+local native, screen = term.current(), term.current()
+if not native.getLine then
+  local width, height = native.getSize()
+  screen = window.create(native, 1, 1, width, height)
+  term.redirect(screen)
+end
+
+-- Follows the terminal when it changes its size.
+local function followSize()
+  while true do
+    os.pullEventRaw("term_resize")
+    if native ~= screen then
+      screen.reposition(1, 1, native.getSize())
+    end
+  end
+end
+
 local function report(message)
   printError(message)
 end
@@ -19,14 +38,15 @@ local function environment()
   return env
 end
 
--- Runs a server as a coroutine of its own, to which Ctrl+T does not get through: that is meant for the program in front.
+-- Runs a server, with the screen as its argument, as a coroutine of its own, to which Ctrl+T does not get through: that is
+-- meant for the program in front.
 local function runServer(path)
   local fn, message = loadfile(path, nil, environment())
   if not fn then
     return false, message
   end
   local co = coroutine.create(fn)
-  local event, filter = { n = 0 }, nil
+  local event, filter = { n = 1, screen }, nil
   while true do
     if event[1] ~= "terminate" and (filter == nil or event[1] == filter) then
       local ok, result = coroutine.resume(co, (table.unpack or unpack)(event, 1, event.n))
@@ -108,7 +128,7 @@ if shell.setCompletionFunction then
   end
 end
 
-local together = { front }
+local together = { front, followSize }
 for _, path in ipairs(SERVERS) do
   together[#together + 1] = keep(path)
 end

@@ -73,6 +73,11 @@ function window.create(parent, startX, startY, width, height, startVisible)
     end
   end
 
+  local function coversParent()
+    local parentWidth, parentHeight = parent.getSize()
+    return startX == 1 and startY == 1 and width == parentWidth and height == parentHeight
+  end
+
   local function put(text, textFg, textBg)
     local from, to = cursorX, cursorX + #text - 1
     if cursorY >= 1 and cursorY <= height and from <= width and to >= 1 then
@@ -223,7 +228,16 @@ function window.create(parent, startX, startY, width, height, startVisible)
       moved[y] = lines[y + n] or blankLine()
     end
     lines = moved
-    if visible then
+    if visible and coversParent() then
+      -- Not redrawn row by row: the terminal's copy on the host's output would show every row again.
+      parent.scroll(n)
+      for y = 1, height do
+        if y + n < 1 or y + n > height then
+          drawLine(y)
+        end
+      end
+      restoreCursor()
+    elseif visible then
       drawAll()
       restoreCursor()
     end
