@@ -161,7 +161,8 @@ func requestsOfPrograms(t *testing.T, _ *machine, p *peer) {
 	for _, v := range r.Returns {
 		got = append(got, v.Type+":"+string(v.Bytes))
 	}
-	want := "string:1: nil: string:unauthorized string:not allowed string:ready string:delete-file edit-file exec-lua list-files move-file read-file write-file"
+	want := "string:1: nil: string:unauthorized string:not allowed string:ready string:computer-info delete-file edit-file exec-lua list-files move-file " +
+		"read-file read-screen reboot-computer send-event send-keys write-file"
 	if strings.Join(got, " ") != want {
 		t.Errorf("got %s", strings.Join(got, " "))
 	}
