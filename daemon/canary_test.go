@@ -3,7 +3,9 @@ package daemon
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -56,22 +58,13 @@ func TestNoValueComesOutAnywhere(t *testing.T) {
 		}
 		return failed == 13
 	})
-	shown := map[string]string{}
-	report := func(name string, v any) {
-		data, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		shown[name] = string(data)
-		shown[name+" %+v"] = fmt.Sprintf("%+v", v)
-		shown[name+" %#v"] = fmt.Sprintf("%#v", v)
-	}
-	report("servers", r.serversReport())
-	report("service", r.serviceReport())
-	report("pending", r.pendingReport())
-	report("computers", r.computersReport())
-	report("settings", settings)
-	report("loaded set", r.reloader.current().set)
+	shown := shownTexts{}
+	shown.add(t, "servers", r.serversReport())
+	shown.add(t, "status", r.statusReport())
+	shown.add(t, "settings", settings)
+	shown.add(t, "loaded", r.reloader.current().set)
+	shown.add(t, "servers that run", r.reloader.current().run)
+	shown["metrics"] = metricsText(t, r)
 	client := NewRPCClient(r.MCPURL(), settings.Token)
 	for _, name := range []string{"missing", "dies", "refused", "sse", "cwd"} {
 		_, err := client.Call(t.Context(), "tools/call", map[string]any{"name": name + "__x"})
@@ -94,18 +87,11 @@ func TestNoValueComesOutAnywhere(t *testing.T) {
 	await(t, "the broken edit to be seen", func() bool {
 		return r.logs.FilterMessage("configuration problem").FilterField(zap.Bool("kept_last_good", true)).Len() > 0
 	})
-	report("servers, broken", r.serversReport())
+	shown.add(t, "servers, broken", r.serversReport())
 	if err := r.end(); err != nil {
 		t.Fatal(err)
 	}
-	enc := zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())
-	for i, entry := range r.logs.All() {
-		line, err := enc.EncodeEntry(entry.Entry, entry.Context)
-		if err != nil {
-			t.Fatal(err)
-		}
-		shown[fmt.Sprintf("log line %d", i)] = line.String()
-	}
+	shown.addLogs(t, r)
 	for where, text := range shown {
 		if i := strings.Index(text, canary); i >= 0 {
 			t.Errorf("%s: …%s…", where, text[max(0, i-80):min(len(text), i+80)])
@@ -114,4 +100,52 @@ func TestNoValueComesOutAnywhere(t *testing.T) {
 	if len(shown) < 30 {
 		t.Errorf("only %d texts were looked at", len(shown))
 	}
+}
+
+// shownTexts are texts that may be shown to somebody, by where.
+type shownTexts map[string]string
+
+func (s shownTexts) add(t *testing.T, where string, v any) {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s[where] = string(data)
+	s[where+" %+v"] = fmt.Sprintf("%+v", v)
+	s[where+" %#v"] = fmt.Sprintf("%#v", v)
+}
+
+func (s shownTexts) addLogs(t *testing.T, r *running) {
+	t.Helper()
+	enc := zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())
+	for i, entry := range r.logs.All() {
+		line, err := enc.EncodeEntry(entry.Entry, entry.Context)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s[fmt.Sprintf("log line %d", i)] = line.String()
+	}
+}
+
+func metricsText(t *testing.T, r *running) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.TrimSuffix(r.MCPURL(), "/mcp")+"/metrics", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token := r.settings.Token.Reveal(); token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s %v", resp.Status, err)
+	}
+	return string(body)
 }

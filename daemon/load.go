@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 
 	"github.com/tailscale/hujson"
 
@@ -34,10 +33,27 @@ func (d *Daemon) load(before loaded, away func(path string) bool) loaded {
 	options := d.settings.loadOptions(now.workspaces, d.mcpAddr.String())
 	options.LastGood, options.Away = lastGood, away
 	now.set, now.problems = mcpconfig.Load(options)
+	now.own = before.own
+	if usable(now.set, d.settings.ownFilePath()) {
+		var problems mcpconfig.Problems
+		now.own, problems = readOwnFile(d.settings.ownFilePath(), before.own)
+		now.problems = append(now.problems, problems...)
+	}
 	now.problems = append(now.problems, stateProblems...)
 	now.run, now.pending = d.gate.admit(now.set.Servers(), asking(now.workspaces), approvedHashes(approvals))
 	now.watch = append(now.set.WatchPaths(), workspacesPath(d.settings.StateDir), approvalsPath(d.settings.StateDir))
 	return now
+}
+
+// usable reports whether package mcpconfig took the file: one that it refuses (broken, or others can write it) has no say
+// in anything else either.
+func usable(set mcpconfig.Set, path string) bool {
+	for _, f := range set.Sources() {
+		if f.Path == path {
+			return f.OK
+		}
+	}
+	return false
 }
 
 func stateProblem(path string, err error) mcpconfig.Problem {
@@ -73,6 +89,7 @@ func halfWritten(_ string, content []byte) bool {
 
 // apply makes what may run run, and each view show its part of it.
 func (d *Daemon) apply(now loaded) upstream.Outcome {
+	d.listener.Allow(now.own.allowedHosts, now.own.allowedOrigins)
 	d.offers.configured(now.set, now.workspaces)
 	return d.reconciler.Reconcile(now.run)
 }
@@ -99,7 +116,7 @@ func (s *Settings) loadOptions(workspaces []Workspace, self string) mcpconfig.Op
 	return mcpconfig.Options{
 		Workspaces: roots,
 		GlobalDir:  s.ConfigDir,
-		Supplied:   []mcpconfig.SuppliedFile{{Path: filepath.Join(s.ConfigDir, "traposd.json"), Root: "servers"}},
+		Supplied:   []mcpconfig.SuppliedFile{{Path: s.ownFilePath(), Root: "servers"}},
 		Getenv:     lookupEnv,
 		Self:       []string{self},
 		Privileged: privileged(),

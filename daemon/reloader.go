@@ -40,6 +40,7 @@ type loaded struct {
 	problems   mcpconfig.Problems   // of the configuration files and of our own state files
 	since      map[string]time.Time // by problem: since when it stands
 	workspaces []Workspace
+	own        ownFile
 	run        []mcpconfig.Server // those of set that may run
 	pending    []Pending          // those that wait for approval
 	watch      []string           // every file that had a part in it, existing or not

@@ -1,0 +1,114 @@
+package daemon
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/traposd/traposd/mcpconfig"
+)
+
+// ownFileName is our own settings file in the configuration folder. Package mcpconfig reads `servers` of it.
+const ownFileName = "traposd.json"
+
+// maxOwnFileBytes is the bound that package mcpconfig has for the same file.
+const maxOwnFileBytes = 4 << 20
+
+// ownFile is what traposd.json says beside its servers.
+type ownFile struct {
+	allowedHosts   []string // names under which the listener may be reached, beside the loopback ones
+	allowedOrigins []string // origins of web pages that may call it
+}
+
+// readOwnFile reads the file. What is broken of it stays as it was in before, and is a problem. A file that is broken as a
+// whole, or too large, or not a regular file, is package mcpconfig's to report: it reads the same one.
+func readOwnFile(path string, before ownFile) (ownFile, mcpconfig.Problems) {
+	data, err := readOwnBytes(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ownFile{}, nil
+	}
+	if err != nil {
+		return before, nil
+	}
+	root, err := hujson.Parse(bytes.TrimPrefix(data, []byte("\ufeff")))
+	if err != nil {
+		return before, nil
+	}
+	object, ok := root.Value.(*hujson.Object)
+	if !ok {
+		return before, nil
+	}
+	now := ownFile{}
+	var problems mcpconfig.Problems
+	for _, m := range object.Members {
+		key := m.Name.Value.(hujson.Literal).String()
+		list := map[string]*[]string{"allowedHosts": &now.allowedHosts, "allowedOrigins": &now.allowedOrigins}[key]
+		if list == nil {
+			continue
+		}
+		values, bad := texts(m.Value)
+		if bad < 0 {
+			*list = values
+			continue
+		}
+		*list = map[string][]string{"allowedHosts": before.allowedHosts, "allowedOrigins": before.allowedOrigins}[key]
+		line, column := position(data, bad)
+		problems = append(problems, mcpconfig.Problem{
+			Severity: mcpconfig.SeverityError, Path: path, Line: line, Column: column, Scope: mcpconfig.ScopeSupplied, Field: key,
+			Message: fmt.Sprintf("%s must be an array of strings that are not empty", key), KeptLastGood: true,
+		})
+	}
+	return now, problems
+}
+
+// readOwnBytes never blocks: what is no regular file is not opened for reading.
+func readOwnBytes(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxOwnFileBytes {
+		return nil, fs.ErrInvalid
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	return io.ReadAll(io.LimitReader(file, maxOwnFileBytes))
+}
+
+// texts reads an array of strings; bad is the offset of what is not as it should be, or -1.
+func texts(v hujson.Value) (values []string, bad int) {
+	array, ok := v.Value.(*hujson.Array)
+	if !ok {
+		return nil, v.StartOffset
+	}
+	for _, e := range array.Elements {
+		literal, ok := e.Value.(hujson.Literal)
+		if !ok || literal.Kind() != '"' || literal.String() == "" {
+			return nil, e.StartOffset
+		}
+		values = append(values, literal.String())
+	}
+	return values, -1
+}
+
+// position counts lines and columns (in bytes) from 1.
+func position(data []byte, offset int) (line, column int) {
+	before := data[:min(offset, len(data))]
+	return bytes.Count(before, []byte{'\n'}) + 1, len(before) - bytes.LastIndexByte(before, '\n')
+}
+
+func (f ownFile) equal(other ownFile) bool {
+	return slices.Equal(f.allowedHosts, other.allowedHosts) && slices.Equal(f.allowedOrigins, other.allowedOrigins)
+}
+
+func (s *Settings) ownFilePath() string { return filepath.Join(s.ConfigDir, ownFileName) }
