@@ -1,16 +1,20 @@
-// Package computertools offers the computers of a gateway as MCP tools: probe-computers, exec-lua and write-file.
+// Package computertools offers the computers of a gateway as MCP tools: probe-computers and exec-lua, files (write-file,
+// read-file, list-files, edit-file, move-file, delete-file), the screen and keyboard (read-screen, send-keys, send-event),
+// computer-info and reboot-computer.
 //
 // It is the adapter between gateway, which knows no MCP, and mcp, which knows no computers. A call that reached the
 // computer is a successful result, also when the Lua code failed or the file could not be written: its structured content
 // says ok:false and keeps what was captured. Only a call that did not make the round trip (the computer is unknown, gone,
-// busy or silent) and arguments that are not right are results with isError set. All methods may be called from many
-// goroutines at once.
+// busy or silent) and arguments that are not right are results with isError set. What changes a computer leaves one line in
+// the log, whatever came of it. All methods may be called from many goroutines at once.
 package computertools
 
 import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/traposd/traposd/gateway"
 	"github.com/traposd/traposd/mcp"
@@ -22,22 +26,36 @@ const ID = "traposd:computers"
 
 // Registry is what the tools need of a gateway.
 type Registry interface {
-	Computers() []gateway.Computer
+	Computers() []gateway.Computer // sorted by network and number
+	Lookup(networkID, traposID string) (gateway.Computer, error)
 	Request(ctx context.Context, networkID, traposID, requestType string, payload json.RawMessage) (json.RawMessage, error)
+}
+
+// Options are what New needs besides computers. The zero value is usable.
+type Options struct {
+	Logger *zap.Logger // gets the audit lines, at level info; nil: none
 }
 
 // Server is the mcp.Server of the computer tools.
 type Server struct {
 	registry Registry
+	log      *zap.Logger
 	tools    map[string]tool
 	order    []string
 	now      func() time.Time
 }
 
 // New returns the tools over the computers of registry.
-func New(registry Registry) *Server {
-	s := &Server{registry: registry, tools: map[string]tool{}, now: time.Now}
-	for _, t := range []tool{s.probeComputers(), s.execLua(), s.writeFile()} {
+func New(registry Registry, opts Options) *Server {
+	s := &Server{registry: registry, log: opts.Logger, tools: map[string]tool{}, now: time.Now}
+	if s.log == nil {
+		s.log = zap.NewNop()
+	}
+	for _, t := range []tool{
+		s.probeComputers(), s.computerInfo(), s.execLua(),
+		s.listFiles(), s.readFile(), s.writeFile(), s.editFile(), s.moveFile(), s.deleteFile(),
+		s.readScreen(), s.sendKeys(), s.sendEvent(), s.rebootComputer(),
+	} {
 		s.tools[t.definition.Name] = t
 		s.order = append(s.order, t.definition.Name)
 	}
@@ -68,7 +86,7 @@ func (s *Server) Call(ctx context.Context, req mcp.Request) (json.RawMessage, er
 	if !found || wire.Kind(arguments) == 'n' {
 		arguments = json.RawMessage(`{}`)
 	}
-	result, err := t.run(ctx, arguments)
+	result, err := t.run(withClient(ctx, req.Client), arguments)
 	if err != nil {
 		return nil, err
 	}

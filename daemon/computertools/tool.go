@@ -24,14 +24,15 @@ type tool struct {
 // Failure says why a call did not do what was asked. Kind is one word to act on: `syntax`, `runtime`, `timeout`, … from the
 // computer, or a code of the gateway protocol.
 type Failure struct {
-	Kind      string `json:"kind" jsonschema:"what kind of failure: syntax, runtime, timeout, terminated, cancelled or exit from the Lua code; exists, no_space, read_only, is_directory, bad_path or io from the disk; unknown_computer, unknown_type, disconnected, timeout, busy, too_large or bad_request from the way there"`
+	Kind      string `json:"kind" jsonschema:"what kind of failure: syntax, runtime, timeout, terminated, cancelled or exit from the Lua code; exists, not_found, mismatch, no_space, read_only, is_directory, bad_path or io from the disk; unavailable, unknown_key, bad_event or too_many from the console; unknown_computer, unknown_type, disconnected, timeout, busy, too_large or bad_request from the way there"`
 	Message   string `json:"message" jsonschema:"what happened, in a sentence"`
 	Line      int    `json:"line,omitempty" jsonschema:"the line of the Lua source, if known"`
 	Traceback string `json:"traceback,omitempty" jsonschema:"the Lua stack at the failure"`
 }
 
 // define makes a tool of a typed handler: the schemas come from In and Out, arguments are checked against In's before the
-// handler sees them, and text is what a model reads of an answer.
+// handler sees them, and text is what a model reads of an answer. An Out with a method png() []byte has a picture too; one
+// with unreached() bool stands for several computers, and says whether the round trip to all of them failed.
 //
 // A handler's error is a call that did not make the round trip. refused makes the answer for it, which keeps to Out's
 // schema, as clients may check.
@@ -52,11 +53,11 @@ func define[In, Out any](
 		if err != nil {
 			return nil, wire.Errorf(wire.CodeInternalError, "%s: %v", definition.Name, err)
 		}
-		return &sdk.CallToolResult{
-			Content:           []sdk.Content{&sdk.TextContent{Text: text(out)}},
-			StructuredContent: json.RawMessage(structured),
-			IsError:           isError,
-		}, nil
+		content := []sdk.Content{&sdk.TextContent{Text: text(out)}}
+		if pictured, ok := any(out).(interface{ png() []byte }); ok && pictured.png() != nil {
+			content = append(content, &sdk.ImageContent{Data: pictured.png(), MIMEType: "image/png"})
+		}
+		return &sdk.CallToolResult{Content: content, StructuredContent: json.RawMessage(structured), IsError: isError}, nil
 	}
 	run := func(ctx context.Context, arguments json.RawMessage) (*sdk.CallToolResult, error) {
 		in, err := decode[In](resolved, arguments)
@@ -70,7 +71,8 @@ func define[In, Out any](
 		if err != nil {
 			return answer(refused(failureOf(err)), true)
 		}
-		return answer(out, false)
+		several, ok := any(out).(interface{ unreached() bool })
+		return answer(out, ok && several.unreached())
 	}
 	return tool{definition: &definition, raw: raw, run: run}
 }

@@ -3,18 +3,13 @@ package computertools
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-const writeTimeout = 30 * time.Second
-
 type writeInput struct {
-	Computer      string  `json:"computer" jsonschema:"the computer's traposId (<id>:<label>) as probe-computers lists it, or its number alone if only one computer has it"`
-	Network       string  `json:"network,omitempty" jsonschema:"the computer's network, needed only if two networks have a computer of that traposId"`
+	target
 	Path          string  `json:"path" jsonschema:"the file's path on the computer; its folders are made as needed"`
 	Content       *string `json:"content,omitempty" jsonschema:"the file's text; give this or contentBase64"`
 	ContentBase64 *string `json:"contentBase64,omitempty" jsonschema:"the file's bytes in base64; give this or content"`
@@ -35,7 +30,7 @@ func (s *Server) writeFile() tool {
 		Title: "Write a file on a computer",
 		Description: "Writes a file on the disk of a connected ComputerCraft computer, whole or not at all: " +
 			"a write that fails leaves the old file as it was.",
-		Annotations: &sdk.ToolAnnotations{DestructiveHint: yes(), OpenWorldHint: new(bool)},
+		Annotations: changes(false),
 	}, s.write,
 		func(f Failure) writeOutput { return writeOutput{Error: &f} },
 		writeText)
@@ -43,12 +38,11 @@ func (s *Server) writeFile() tool {
 
 // writeReply is the payload of a computer's answer to write-file (gateway protocol, version 1).
 type writeReply struct {
-	OK      bool    `json:"ok"`
-	Path    string  `json:"path"`
-	Bytes   int     `json:"bytes"`
-	Existed bool    `json:"existed"`
-	Kind    string  `json:"kind"`
-	Error   bytes64 `json:"errorBase64"`
+	outcome
+	Path       string  `json:"path"`
+	PathBase64 bytes64 `json:"pathBase64"`
+	Bytes      int     `json:"bytes"`
+	Existed    bool    `json:"existed"`
 }
 
 func (s *Server) write(ctx context.Context, in writeInput) (writeOutput, error) {
@@ -60,21 +54,16 @@ func (s *Server) write(ctx context.Context, in writeInput) (writeOutput, error) 
 	if mode != "write" && mode != "append" && mode != "create" {
 		return writeOutput{}, badRequest("mode must be write, append or create")
 	}
-	payload, err := json.Marshal(map[string]any{"path": in.Path, "dataBase64": data, "mode": mode})
-	if err != nil {
-		return writeOutput{}, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
+	payload := map[string]any{"dataBase64": data, "mode": mode}
+	putPath(payload, "path", in.Path)
 	var reply writeReply
-	if err := s.request(ctx, in.Network, in.Computer, "write-file", payload, &reply); err != nil {
+	d := deed{to: in.target, tool: "write-file", content: [][]byte{data}}
+	if err := s.change(ctx, d, payload, &reply); err != nil {
 		return writeOutput{}, err
 	}
-	out := writeOutput{OK: reply.OK, Path: reply.Path, Bytes: reply.Bytes, Existed: reply.Existed}
-	if !reply.OK {
-		out.Error = &Failure{Kind: firstWord(reply.Kind, "io"), Message: reply.Error.text()}
-	}
-	return out, nil
+	return writeOutput{
+		OK: reply.OK, Path: either(reply.Path, reply.PathBase64), Bytes: reply.Bytes, Existed: reply.Existed, Error: reply.failure(),
+	}, nil
 }
 
 func (in *writeInput) data() (bytes64, error) {
@@ -95,7 +84,7 @@ func (in *writeInput) data() (bytes64, error) {
 
 func writeText(out writeOutput) string {
 	if out.Error != nil {
-		return fmt.Sprintf("[%s] %s", out.Error.Kind, out.Error.Message)
+		return failed(out.Error)
 	}
 	verb := "created"
 	if out.Existed {
