@@ -35,6 +35,10 @@ type remote struct {
 	headers http.Header
 	host    string // the Host header of the entry; empty: that of the url
 	client  *http.Client
+
+	// streams takes a new connection for every request. On one that was used before, net/http repeats a GET that breaks off,
+	// and a server that cannot hold a stream would get twice as many of them.
+	streams *http.Client
 }
 
 // errRedirect means that a server redirects to another origin.
@@ -68,28 +72,33 @@ func newRemote(server mcpconfig.Server, dial func(context.Context, string, strin
 		request.SetBasicAuth(u.User.Username(), password)
 	}
 	u.User = nil
-	r.client = &http.Client{
+	r.client, r.streams = r.newClient(idleConns, dial), r.newClient(-1, dial)
+	return r, nil
+}
+
+// newClient makes a client that keeps so many idle connections; -1: none.
+func (r *remote) newClient(idle int, dial func(context.Context, string, string) (net.Conn, error)) *http.Client {
+	return &http.Client{
 		Transport: &http.Transport{
 			Proxy:                 http.ProxyFromEnvironment,
 			DialContext:           dial,
 			TLSHandshakeTimeout:   handshakeLimit,
 			ExpectContinueTimeout: time.Second,
 			IdleConnTimeout:       idleLimit,
-			MaxIdleConns:          idleConns,
-			MaxIdleConnsPerHost:   idleConns,
+			MaxIdleConns:          max(idle, 0),
+			MaxIdleConnsPerHost:   idle,
 			ForceAttemptHTTP2:     true,
 		},
 		CheckRedirect: func(to *http.Request, via []*http.Request) error {
 			switch {
 			case len(via) >= maxRedirects:
 				return failf(nil, "it redirects more than %d times", maxRedirects)
-			case !sameOrigin(to.URL, u):
+			case !sameOrigin(to.URL, r.url):
 				return failf(errRedirect, "its url redirects to another origin, which gets none of the entry's headers: write the final url")
 			}
 			return nil
 		},
 	}
-	return r, nil
 }
 
 // sameOrigin compares scheme, host and port (RFC 6454).
@@ -120,7 +129,10 @@ func (r *remote) request(ctx context.Context, method string, target *url.URL, bo
 	return req, nil
 }
 
-func (r *remote) closeIdle() { r.client.CloseIdleConnections() }
+func (r *remote) closeIdle() {
+	r.client.CloseIdleConnections()
+	r.streams.CloseIdleConnections()
+}
 
 func mediaType(resp *http.Response) string {
 	kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))

@@ -348,7 +348,7 @@ func (f *follower) resume(ctx context.Context) error {
 	if f.lastID != "" {
 		req.Header.Set("Last-Event-ID", f.lastID)
 	}
-	resp, err := f.link.remote.client.Do(req)
+	resp, err := f.link.remote.streams.Do(req)
 	if err != nil {
 		return err
 	}
