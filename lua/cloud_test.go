@@ -225,6 +225,22 @@ func TestControlTAndTheShellLeaveTheServersAlone(t *testing.T) {
 	p.awaitServes("exec-lua")
 }
 
+// What the cloud has to say stands above the line that is being typed, where the screen can tell what is on it.
+func TestMessagesLeaveThePromptAlone(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	m, p := h.connect(craftos.Options{ID: 1, Files: disk(t, map[string]string{ // as multishell does on advanced computers
+		"startup/00_a.lua": "term.redirect(window.create(term.current(), 1, 1, term.getSize()))",
+	})})
+	m.awaitScreen("connected as 1:")
+	m.Type("echo still")
+	m.awaitScreen("> echo still")
+	p.writeText([]byte(`{"type":"hello_error","code":"internal","message":"mind the gap"}`))
+	m.awaitScreen("mind the gap > echo still")
+	m.Type(" typing\n")
+	m.awaitScreen("> echo still typing still typing")
+}
+
 func TestOversizedRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)

@@ -120,7 +120,7 @@ func infoAndReboot(t *testing.T, h *host, p *peer) {
 		OK     bool   `json:"ok"`
 		ID     int    `json:"id"`
 		Label  []byte `json:"labelBase64"`
-		Kind   string `json:"kind"`
+		Type   string `json:"type"`
 		Free   int    `json:"free"`
 		Turtle struct {
 			Fuel      int
@@ -132,7 +132,7 @@ func infoAndReboot(t *testing.T, h *host, p *peer) {
 		Peripherals []any `json:"peripherals"`
 	}
 	p.answer(p.call("computer-info", map[string]any{}), &got)
-	if !got.OK || got.ID != 5 || string(got.Label) != "f:é" || got.Kind != "turtle" || got.Free == 0 || got.Peripherals == nil {
+	if !got.OK || got.ID != 5 || string(got.Label) != "f:é" || got.Type != "turtle" || got.Free == 0 || got.Peripherals == nil {
 		t.Errorf("info: %+v", got)
 	}
 	if inv := got.Turtle.Inventory; got.Turtle.Fuel != 120 || len(inv) != 1 || inv[0].Slot != 3 || inv[0].Name != "minecraft:coal" || inv[0].Count != 7 {

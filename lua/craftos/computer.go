@@ -52,7 +52,10 @@ type Options struct {
 
 	Width, Height int       // of the terminal, in characters; default 51 × 19
 	Stdout        io.Writer // receives each line of the terminal once it is complete, as plain UTF-8 text
-	Logger        *zap.Logger
+	// Console says that Stdout is a plain terminal at which a person types (see TypeLine) and sees what is typed: a prompt is
+	// shown before its line is complete, and a line that the person has typed is not repeated.
+	Console bool
+	Logger  *zap.Logger
 
 	DiskBytes  int64         // capacity of the disk; default DefaultDiskBytes
 	EventLimit int           // events that wait at most; default DefaultEventLimit
@@ -90,6 +93,9 @@ type Computer struct {
 	disk   *disk
 	screen *terminal
 
+	lines     chan string // typed lines, taken when a program waits for one
+	impatient chan string // those that have waited long enough, taken when the computer has nothing to do
+
 	mu      sync.Mutex
 	label   string   // guarded by mu
 	machine *machine // guarded by mu: the running boot, or nil
@@ -103,7 +109,8 @@ type Computer struct {
 func New(opts Options) (*Computer, error) {
 	opts = opts.withDefaults()
 	c := &Computer{opts: opts, log: opts.Logger, label: cutLabel(opts.Label)}
-	c.screen = newTerminal(opts.Width, opts.Height, opts.Stdout)
+	c.lines, c.impatient = make(chan string), make(chan string)
+	c.screen = newTerminal(opts.Width, opts.Height, mirror{out: opts.Stdout, person: opts.Console && opts.Stdout != nil})
 	var err error
 	if c.disk, err = newDisk(opts.Dir, opts.DiskBytes); err != nil {
 		return nil, err

@@ -1,5 +1,10 @@
 package craftos
 
+import (
+	"context"
+	"time"
+)
+
 // Key codes of a computer's keyboard, as the keys API names them (those of GLFW).
 const (
 	KeyEnter     = 257
@@ -33,6 +38,32 @@ func (c *Computer) Type(text string) {
 		default:
 			c.QueueEvent("char", string([]byte{byte(r)}))
 		}
+	}
+}
+
+// promptPatience is how long a typed line waits for a program that reads lines, before it goes to any program.
+const promptPatience = 2 * time.Second
+
+// TypeLine types one line of text and the enter key. It waits until the computer is on and a program reads a line there, or
+// for two seconds; then until the computer has nothing else to do. So, unlike with Type, lines that come early or fast are not
+// lost, and a line of any length costs few events. It fails with ctx's cause when ctx ends first.
+func (c *Computer) TypeLine(ctx context.Context, line string) error {
+	patience := time.NewTimer(promptPatience)
+	defer patience.Stop()
+	select {
+	case c.lines <- line:
+		return nil
+	case <-patience.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case c.lines <- line:
+		return nil
+	case c.impatient <- line:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

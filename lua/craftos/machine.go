@@ -205,13 +205,28 @@ func (m *machine) wait(due time.Time, waiting bool) bool {
 		defer t.Stop()
 		alarm = t.C
 	}
+	var lines <-chan string
+	if m.computer.screen.awaitsLine() {
+		lines = m.computer.lines
+	}
 	select {
 	case <-m.queue.wake:
 	case <-alarm:
+	case line := <-lines:
+		m.enter(line)
+	case line := <-m.computer.impatient:
+		m.enter(line)
 	case <-m.dead:
 		return false
 	}
 	return true
+}
+
+// enter puts a line that a person typed into the queue, which is empty.
+func (m *machine) enter(line string) {
+	m.computer.screen.echoed(line)
+	m.computer.Paste(line)
+	m.computer.Key(KeyEnter)
 }
 
 // maker is an event argument that only exists once the event is delivered, such as a handle.

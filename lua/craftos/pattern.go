@@ -60,6 +60,43 @@ func (m *matcher) match(at int) (end int, err error) {
 	return m.do(at, 0), nil
 }
 
+// search looks for the first match from a position on. Its end is -1 when there is none. A pattern that begins with ^
+// is tried there only.
+func (m *matcher) search(from int) (at, end int, err error) {
+	anchored := strings.HasPrefix(m.p, "^")
+	if anchored {
+		m.p = m.p[1:]
+	}
+	for at = from; at <= len(m.s); at++ {
+		if end, err = m.match(at); end >= 0 || err != nil || anchored {
+			return at, end, err
+		}
+		if at == from && m.isSet() {
+			at = m.beforeMember(at)
+		}
+	}
+	return at, -1, nil
+}
+
+// isSet reports whether a pattern that was tried once, and is therefore well-formed, is one set and nothing else. Programs
+// scan long texts for such a set to learn that no byte of it is there.
+func (m *matcher) isSet() bool {
+	return m.p != "" && m.p[0] == '[' && m.itemEnd(0) == len(m.p)
+}
+
+// beforeMember is the last position from at on with no member of the set, which is the whole pattern, up to it.
+func (m *matcher) beforeMember(at int) int {
+	var members [256]bool
+	for c := range members {
+		members[c] = m.inSet(byte(c), 0, len(m.p)-1)
+	}
+	m.step(len(m.s) - at)
+	for at+1 < len(m.s) && !members[m.s[at+1]] {
+		at++
+	}
+	return at
+}
+
 // newMatcher makes a matcher for a call of the coroutine that l belongs to.
 func newMatcher(l *lua.LState, s, p string) *matcher {
 	m := &matcher{s: s, p: p}

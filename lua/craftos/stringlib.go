@@ -125,39 +125,33 @@ func find(l *lua.LState, positions bool) int {
 	}
 	from--
 	if positions && (lua.LVAsBool(l.Get(4)) || !strings.ContainsAny(p, "^$*+?.([%-")) {
-		at := strings.Index(s[from:], p)
-		if at < 0 {
-			l.Push(lua.LNil)
-			return 1
-		}
-		l.Push(lua.LNumber(from + at + 1))
-		l.Push(lua.LNumber(from + at + len(p)))
-		return 2
+		return findPlain(l, s, p, from)
 	}
 	m := newMatcher(l, s, p)
-	anchored := strings.HasPrefix(p, "^")
-	if anchored {
-		m.p = p[1:]
+	at, end, err := m.search(from)
+	switch {
+	case err != nil:
+		throw(l, err.Error())
+	case end < 0:
+		l.Push(lua.LNil)
+		return 1
+	case positions:
+		l.Push(lua.LNumber(at + 1))
+		l.Push(lua.LNumber(end))
+		return 2 + m.push(l, -1, 0)
 	}
-	for at := from; at <= len(s); at++ {
-		end, err := m.match(at)
-		if err != nil {
-			throw(l, err.Error())
-		}
-		if end >= 0 {
-			if positions {
-				l.Push(lua.LNumber(at + 1))
-				l.Push(lua.LNumber(end))
-				return 2 + m.push(l, -1, 0)
-			}
-			return m.push(l, at, end)
-		}
-		if anchored {
-			break
-		}
+	return m.push(l, at, end)
+}
+
+func findPlain(l *lua.LState, s, text string, from int) int {
+	at := strings.Index(s[from:], text)
+	if at < 0 {
+		l.Push(lua.LNil)
+		return 1
 	}
-	l.Push(lua.LNil)
-	return 1
+	l.Push(lua.LNumber(from + at + 1))
+	l.Push(lua.LNumber(from + at + len(text)))
+	return 2
 }
 
 // push pushes the captures, or the whole match when there are none and start is not negative.

@@ -1,7 +1,6 @@
 package craftos
 
 import (
-	"io"
 	"strings"
 	"sync"
 )
@@ -37,17 +36,17 @@ type Snapshot struct {
 
 // terminal is a computer's screen. Its methods may be called from any goroutine.
 type terminal struct {
-	out     io.Writer
+	mirror  mirror
 	changed chan struct{} // one slot
 
 	mu      sync.Mutex
 	state   Snapshot // guarded by mu, as are all below
 	fg, bg  uint8
-	pending bool // the cursor's row has text that out has not seen
+	pending bool // the cursor's row has text that the mirror has not seen
 }
 
-func newTerminal(width, height int, out io.Writer) *terminal {
-	t := &terminal{out: out, changed: make(chan struct{}, 1)}
+func newTerminal(width, height int, m mirror) *terminal {
+	t := &terminal{mirror: m, changed: make(chan struct{}, 1)}
 	t.state.Width, t.state.Height = width, height
 	t.reset()
 	return t
@@ -83,11 +82,16 @@ func (t *terminal) row(y int) []Cell {
 }
 
 func (t *terminal) rowText(y int) string {
+	return strings.TrimRight(t.cellText(y, t.state.Width), " ")
+}
+
+// cellText is the text of the first n cells of a row.
+func (t *terminal) cellText(y, n int) string {
 	var b strings.Builder
-	for _, cell := range t.row(y) {
+	for _, cell := range t.row(y)[:n] {
 		b.WriteRune(rune(cell.Char))
 	}
-	return strings.TrimRight(b.String(), " ")
+	return b.String()
 }
 
 func (t *terminal) lines() []string {
@@ -108,31 +112,48 @@ func (t *terminal) snapshot() Snapshot {
 	return s
 }
 
-// takeLine returns the cursor's row when it was written to and out has to see it. The caller writes it without the lock.
-func (t *terminal) takeLine() (line string, ok bool) {
-	if !t.pending || t.out == nil {
-		t.pending = false
-		return "", false
-	}
+// takeLine returns what the mirror has to see of the cursor's row, which is complete. The caller writes it without the lock.
+func (t *terminal) takeLine() string {
+	pending := t.pending
 	t.pending = false
-	if t.state.CursorY < 0 || t.state.CursorY >= t.state.Height {
-		return "", false
+	if y := t.state.CursorY; y >= 0 && y < t.state.Height {
+		return t.mirror.finish(t.rowText(y), pending)
 	}
-	return t.rowText(t.state.CursorY), true
+	return ""
 }
 
-func (t *terminal) emit(line string, ok bool) {
-	if ok {
-		_, _ = io.WriteString(t.out, line+"\n") // a mirror that fails is no reason to stop the computer
-	}
-}
-
-// flush writes an unfinished line to out.
+// flush shows an unfinished line in the mirror.
 func (t *terminal) flush() {
 	t.mu.Lock()
-	line, ok := t.takeLine()
+	text := t.takeLine()
 	t.mu.Unlock()
-	t.emit(line, ok && line != "")
+	if text != "\n" {
+		t.mirror.write(text)
+	}
+}
+
+// awaitsLine reports whether a program waits for a line of text, as far as a blinking cursor tells, and if so shows the mirror
+// what stands before the cursor.
+func (t *terminal) awaitsLine() bool {
+	t.mu.Lock()
+	blink, text := t.state.CursorBlink, ""
+	x, y := t.state.CursorX, t.state.CursorY
+	if blink && t.pending && y >= 0 && y < t.state.Height {
+		var shown bool
+		if text, shown = t.mirror.prompt(t.cellText(y, max(0, min(x, t.state.Width)))); shown {
+			t.pending = false
+		}
+	}
+	t.mu.Unlock()
+	t.mirror.write(text)
+	return blink
+}
+
+// echoed notes that the mirror's person typed a line, and sees it.
+func (t *terminal) echoed(line string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mirror.echoed(line)
 }
 
 func (t *terminal) write(text string) {
@@ -182,20 +203,19 @@ func hexColour(c byte, otherwise uint8) uint8 {
 
 func (t *terminal) setCursor(x, y int) {
 	t.mu.Lock()
-	var line string
-	var ok bool
+	text := ""
 	if y != t.state.CursorY {
-		line, ok = t.takeLine()
+		text = t.takeLine()
 	}
 	t.state.CursorX, t.state.CursorY = x, y
 	t.touch()
 	t.mu.Unlock()
-	t.emit(line, ok)
+	t.mirror.write(text)
 }
 
 func (t *terminal) scroll(n int) {
 	t.mu.Lock()
-	line, ok := t.takeLine()
+	text := t.takeLine()
 	width, height := t.state.Width, t.state.Height
 	cells := make([]Cell, width*height)
 	t.fill(cells)
@@ -207,7 +227,7 @@ func (t *terminal) scroll(n int) {
 	t.state.Cells = cells
 	t.touch()
 	t.mu.Unlock()
-	t.emit(line, ok)
+	t.mirror.write(text)
 }
 
 func (t *terminal) clear(all bool) {

@@ -9,7 +9,7 @@ expect(4, default, "string", "nil")
 local line = default or ""
 local position, first = #line, 0
 local entry
-local startX, y = term.getCursorPos()
+local startX = term.getCursorPos()
 local width = term.getSize()
 mask = mask and mask:sub(1, 1)
 
@@ -27,6 +27,7 @@ local function draw(clear)
   if clear then
     shown = (" "):rep(#shown)
   end
+  local _, y = term.getCursorPos() -- another program may have written below meanwhile
   term.setCursorPos(startX, y)
   term.write(shown .. " ")
   term.setCursorPos(startX + position - first, y)
@@ -120,6 +121,7 @@ while true do
   end
 end
 term.setCursorBlink(false)
+local _, y = term.getCursorPos()
 term.setCursorPos(width + 1, y)
 print()
 return line

@@ -1,4 +1,4 @@
--- What a computer is and has: kind, peripherals, place in the world, disk, and a turtle's fuel and inventory.
+-- What a computer is and has: type, peripherals, place in the world, disk, and a turtle's fuel and inventory.
 
 -- Seconds that GPS hosts have to answer.
 local GPS_TIMEOUT = 1
@@ -18,7 +18,7 @@ local function try(api, name, ...)
   end
 end
 
-local function kind()
+local function computerType()
   if turtle then
     return "turtle"
   elseif pocket then
@@ -84,7 +84,7 @@ local function turtleInfo()
   }
 end
 
---- Result: {id, label, kind = computer|turtle|pocket|command, advanced, host, uptime (seconds), width, height (of the screen),
+--- Result: {id, label, type = computer|turtle|pocket|command, advanced, host, uptime (seconds), width, height (of the screen),
 --- free, capacity (bytes of the disk), peripherals = {{name, types}}, position? = {x, y, z}, turtle? = {fuel, fuelLimit,
 --- unlimitedFuel, selectedSlot, inventory = {{slot, name, count}}}}. Takes up to a second where there is a wireless modem.
 function info.describe(screen)
@@ -93,7 +93,7 @@ function info.describe(screen)
   return {
     id = os.getComputerID(),
     label = os.getComputerLabel(),
-    kind = kind(),
+    type = computerType(),
     advanced = term.isColour() == true,
     host = _HOST,
     uptime = os.clock(),

@@ -199,7 +199,7 @@ function computer.sendEvent(payload)
   return filesAnswer(console.event(payload.event, payload.arguments or {}))
 end
 
---- computer-info: {} -> {ok, id, labelBase64?, kind, ...} as libinfo says; names of peripherals and items are plain text.
+--- computer-info: {} -> {ok, id, labelBase64?, type, ...} as libinfo says; names of peripherals and items are plain text.
 function computer.computerInfo(_, context)
   local answer = filesAnswer(info.describe(context.screen))
   answer.labelBase64, answer.label = answer.label and base64.encode(answer.label), nil

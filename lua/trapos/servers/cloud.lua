@@ -7,6 +7,8 @@ local link = require("/apis/liblink")
 local version = require("/apis/libversion")
 local wire = require("/apis/libwire")
 
+local unpack = table.unpack or unpack
+
 -- Seconds until a program that did not confirm a request is asked again, and how often it is asked.
 local ASK_AGAIN, MAX_ASKED = 2, 5
 -- Seconds that a request is remembered beyond its time limit.
@@ -52,9 +54,26 @@ end
 -- Whatever program has redirected its output meanwhile, what we say goes to the screen that we were started on.
 local screen = term.current()
 
+-- What stands on the cursor's line (a prompt, and what is being typed), when the screen can tell: text and its colours.
+local function lineInUse(column, row)
+  if column > 1 and screen.getLine then
+    local found, text, foregrounds, backgrounds = pcall(screen.getLine, row)
+    return found and text and { text, foregrounds, backgrounds } or nil
+  end
+end
+
+-- Says something to a person above the line that is being typed.
 local function say(lines)
   local before = term.redirect(screen)
   local old = term.getTextColour()
+  local column, row = term.getCursorPos()
+  local typed = lineInUse(column, row)
+  if typed then
+    term.setCursorPos(1, row)
+    term.clearLine()
+  elseif column > 1 then
+    print()
+  end
   for i, line in ipairs(lines) do
     if term.isColour() then
       term.setTextColour(i == 1 and colours.yellow or colours.lightGrey)
@@ -62,6 +81,11 @@ local function say(lines)
     print((i == 1 and "cloud: " or "  ") .. line)
   end
   term.setTextColour(old)
+  if typed then
+    term.blit(unpack(typed))
+    local _, last = term.getCursorPos()
+    term.setCursorPos(column, last)
+  end
   term.redirect(before)
 end
 
