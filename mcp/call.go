@@ -190,6 +190,9 @@ func (c *call) relay(ctx context.Context, to target, params json.RawMessage) ([]
 		request.Progress = func(params json.RawMessage) { c.progress(token, params) }
 	}
 	result, err := c.invoke(ctx, to.entry, request)
+	if err == nil && InputRequired(result) {
+		result, err = c.required(result)
+	}
 	if err != nil {
 		return nil, c.failure(ctx, to.entry, err)
 	}
@@ -257,7 +260,8 @@ func (c *call) progress(token, params json.RawMessage) {
 }
 
 // stripMeta takes out of `_meta` what concerns only the client and us: the progress token, which it returns, and the
-// fields that 2026-07-28 has on every request.
+// fields that 2026-07-28 has on every request. The client's capabilities stay: a session that several clients share was
+// opened with those of none of them, and servers of both eras look at the request first.
 func stripMeta(params json.RawMessage) (stripped, token json.RawMessage) {
 	meta, ok := wire.Get(params, "_meta")
 	if !ok || wire.Kind(meta) != '{' {
@@ -270,7 +274,7 @@ func stripMeta(params json.RawMessage) (stripped, token json.RawMessage) {
 		}
 		rest = wire.Delete(rest, metaProgressToken)
 	}
-	for _, key := range [...]string{metaProtocolVersion, metaClientInfo, metaClientCapabilities, metaLogLevel} {
+	for _, key := range [...]string{metaProtocolVersion, metaClientInfo, metaLogLevel} {
 		rest = wire.Delete(rest, key)
 	}
 	switch {

@@ -52,7 +52,7 @@ func TestModernRequests(t *testing.T) {
 	a = b.modern(t, "3", "tools/call", `"name":"s__t","arguments":{"n":1.0},`, "Mcp-Name", "s__t")
 	equal(t, "tools/call", a.body, `{"jsonrpc":"2.0","id":3,"result":{"content":[],"resultType":"complete"}}`)
 	request := <-got
-	equal(t, "params", string(request.Params), `{"name":"t","arguments":{"n":1.0}}`)
+	equal(t, "params", string(request.Params), `{"name":"t","arguments":{"n":1.0},"_meta":{"io.modelcontextprotocol/clientCapabilities":{}}}`)
 	equal(t, "client", request.Client.Name(), "m/2")
 	equal(t, "capabilities", string(request.Client.Capabilities()), "{}")
 	a = b.modern(t, "4", "resources/read", `"uri":"a:1",`, "Mcp-Name", "=?base64?YTox?=")

@@ -110,7 +110,7 @@ func TestAStateOfTheServersOwnPasses(t *testing.T) {
 	b := newBed(t, mcp.Options{}, mcp.Entry{ID: "s", Name: "s", Server: echo, Tools: tools("t")})
 	body, headers := asker(`"requestState":"theirs","inputResponses":{"a":1.0},`, "s__t")
 	a := b.post(t, body, headers...)
-	if !strings.Contains(a.body, `"params":{"name":"t","requestState":"theirs","inputResponses":{"a":1.0}}`) {
+	if !strings.Contains(a.body, `"params":{"name":"t","requestState":"theirs","inputResponses":{"a":1.0},"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"roots":{}}}}`) {
 		t.Errorf("the server got %s", a.body)
 	}
 }

@@ -11,9 +11,10 @@ type Server interface {
 	// Call sends one request and waits for its result.
 	//
 	// req.Params carry the server's own names (not the exposed ones) and neither a progress token nor any of the
-	// `io.modelcontextprotocol/…` members that belong to the client's revision. The result is raw, as the server sent it. A
-	// server's own JSON-RPC error comes back as a *wire.Error; a failure on the way as a *wire.Error too, with a code of
-	// this package (see Code…) and a message that names the server. When ctx ends, the server is told
+	// `io.modelcontextprotocol/…` members that belong to the client's revision, its capabilities excepted: they are true
+	// whatever the server's revision, and narrower than what a shared session was opened with. The result is raw, as the
+	// server sent it. A server's own JSON-RPC error comes back as a *wire.Error; a failure on the way as a *wire.Error
+	// too, with a code of this package (see Code…) and a message that names the server. When ctx ends, the server is told
 	// (`notifications/cancelled`) and Call returns at once with ctx's cause.
 	Call(ctx context.Context, req Request) (json.RawMessage, error)
 }
