@@ -18,7 +18,10 @@ type Pending struct {
 	Command string       `json:"command"` // as it is written; empty for a remote server
 	URL     string       `json:"url"`     // as it is written, without userinfo and query; empty for a process
 	Args    int          `json:"args"`    // how many
-	Changed bool         `json:"changed"` // an approved version from before keeps running meanwhile
+	Changed bool         `json:"changed"` // an edit: the version from before keeps running meanwhile
+	Running bool         `json:"running"` // it runs: it did when the workspace began to ask for approval
+
+	id string // of the server; names and lines are not unique
 }
 
 // approval is one consent. It is bound to the hash; the rest is for people.
@@ -110,7 +113,8 @@ func (g *gate) admit(servers []mcpconfig.Server, asks map[string]bool, approved 
 		default:
 			p := Pending{
 				Name: s.Name, Source: SourceReport{Path: s.Source.Path, Line: s.Source.Line},
-				Hash: hash, Args: len(s.Args), Changed: known,
+				Hash: hash, Args: len(s.Args), id: s.ID(),
+				Changed: known && before.ApprovalHash() != hash, Running: known && before.ApprovalHash() == hash,
 			}
 			p.Command, p.URL = s.ShownCommand(), s.ShownURL()
 			// A last good version is one that never was in force here: its edit still waits, and is broken as well.

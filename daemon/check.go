@@ -16,6 +16,9 @@ func Check(files []string, flags Flags) (mcpconfig.Report, error) {
 			return mcpconfig.Report{}, err
 		}
 	}
+	if err := mustBeThere(flags); err != nil {
+		return mcpconfig.Report{}, err
+	}
 	abs := make([]string, len(files))
 	for i, file := range files {
 		path, err := filepath.Abs(file)
@@ -28,14 +31,28 @@ func Check(files []string, flags Flags) (mcpconfig.Report, error) {
 	if err != nil {
 		return mcpconfig.Report{}, failf(ErrSettings, "%v", err)
 	}
-	return mcpconfig.Check(abs, s.loadOptions(s.workspaces(stored), s.MCPAddr)), nil
+	report := mcpconfig.Check(abs, s.loadOptions(s.workspaces(stored), s.MCPAddr))
+	_, problems := readOwnFile(s.ownFilePath(), ownFile{})
+	report.Problems = append(report.Problems, problems...)
+	return report, nil
+}
+
+// mustBeThere refuses folders that are named on the command line and do not exist: a check of nothing finds nothing.
+func mustBeThere(flags Flags) error {
+	for _, dir := range append([]string{flags.ConfigDir}, flags.Workspaces...) {
+		if dir == "" {
+			continue
+		}
+		if _, err := os.Stat(dir); err != nil {
+			return failf(ErrUsage, "the folder is not there: %s", dir)
+		}
+	}
+	return nil
 }
 
 // RuntimeDir is where the service that this environment means has its control socket.
 func RuntimeDir(getenv func(string) string) (string, error) {
-	var s Settings
-	err := s.readDirectories(getenv, Flags{})
-	return s.RuntimeDir, err
+	return directory("TRAPOS_RUNTIME_DIR", "", getenv, places(getenv).runtime)
 }
 
 // ComputerPassword is the gateway's secret, for an emulated computer.
@@ -54,7 +71,5 @@ func ListenerToken(getenv func(string) string) (mcpconfig.Secret, error) {
 
 // StateDir is where the service that this environment means keeps its workspaces and approvals.
 func StateDir(getenv func(string) string) (string, error) {
-	var s Settings
-	err := s.readDirectories(getenv, Flags{})
-	return s.StateDir, err
+	return directory("TRAPOS_STATE_DIR", "", getenv, places(getenv).state)
 }

@@ -3,7 +3,11 @@ package daemon
 import (
 	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"net/url"
+	"regexp"
 
 	"go.uber.org/zap"
 
@@ -23,6 +27,25 @@ type ComputerOptions struct {
 	Stdout   io.Writer
 	Stdin    io.Reader // its keyboard, line by line; nil: none
 	Logger   *zap.Logger
+}
+
+// networkName is what the gateway accepts (gateway protocol, hello).
+var networkName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// Validate says what of the options could not work, in terms of the command line's flags.
+func (o *ComputerOptions) Validate() error {
+	u, err := url.Parse(o.URL)
+	switch {
+	case o.ID < 0:
+		return errors.New("--id must not be negative")
+	case len(o.Label) > craftos.MaxLabel:
+		return fmt.Errorf("--label must be at most %d characters", craftos.MaxLabel)
+	case err != nil || u.Scheme != "ws" && u.Scheme != "wss" || u.Host == "":
+		return errors.New("--url must be a WebSocket address, like ws://127.0.0.1:4444/gateway")
+	case o.Network != "" && !networkName.MatchString(o.Network):
+		return errors.New("--network must be 1 to 64 letters, digits, dots, dashes and underscores")
+	}
+	return nil
 }
 
 // RunComputer boots an emulated computer with our programs on its disk, which connects to the gateway as one in Minecraft

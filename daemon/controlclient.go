@@ -115,7 +115,7 @@ func (c *ControlClient) exchange(ctx context.Context, method, path string, reque
 	}
 	resp, err := c.http.Do(req)
 	if errors.Is(err, errDial) {
-		return failf(ErrNotRunning, "traposd is not running (nothing answers in %s): start it with `traposd run`, "+
+		return failf(ErrNotRunning, "the service is not running (nothing answers in %s): start it with `traposd run`, "+
 			"or set TRAPOS_RUNTIME_DIR to that of the one that runs", c.runtimeDir)
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -77,6 +78,11 @@ func (d *Daemon) Run(ctx context.Context) error {
 	servers := d.serve(sockets)
 	d.log.Info("listening", zap.String("mcp", d.MCPURL()), zap.String("gateway", d.GatewayURL()), zap.String("version", d.version))
 
+	for _, root := range d.settings.Workspaces {
+		if _, err := os.Stat(root); err != nil {
+			d.log.Warn("the workspace is not there; its .mcp.json is read when it comes", zap.String("workspace", root))
+		}
+	}
 	running, cancel := context.WithCancel(ctx)
 	var loops sync.WaitGroup
 	d.reloader.first()
@@ -144,7 +150,7 @@ func (d *Daemon) computerEntries() []mcp.Entry {
 	if d.gateway == nil {
 		return nil
 	}
-	return []mcp.Entry{computertools.New(d.gateway.Registry()).Entry()}
+	return []mcp.Entry{computertools.New(d.gateway.Registry(), computertools.Options{Logger: d.log.Named("computers")}).Entry()}
 }
 
 // stop ends everything at once, within stopTimeout: no client waits for a slow server, no server for a slow client.

@@ -37,8 +37,10 @@ func failf(kind error, format string, args ...any) error {
 	return &failure{kind: kind, sentence: fmt.Sprintf(format, args...)}
 }
 
-// UsageError is a command line that is wrong in the way that err says.
-func UsageError(err error) error { return failf(ErrUsage, "%v; see `traposd --help`", err) }
+// UsageError is a command line that is wrong in the way that err says; command is the one whose help tells more.
+func UsageError(command string, err error) error {
+	return failf(ErrUsage, "%v; see `%s --help`", err, command)
+}
 
 // ExitCode is the exit code that err leads to: ExitOK for nil, ExitProblems for whatever has no code of its own.
 func ExitCode(err error) int {

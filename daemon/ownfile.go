@@ -51,6 +51,11 @@ func readOwnFile(path string, before ownFile) (ownFile, mcpconfig.Problems) {
 		key := m.Name.Value.(hujson.Literal).String()
 		list := map[string]*[]string{"allowedHosts": &now.allowedHosts, "allowedOrigins": &now.allowedOrigins}[key]
 		if list == nil {
+			if p, strange := strangeKey(key); strange {
+				p.Path, p.Scope = path, mcpconfig.ScopeSupplied
+				p.Line, p.Column = position(data, m.Name.StartOffset)
+				problems = append(problems, p)
+			}
 			continue
 		}
 		values, bad := texts(m.Value)
@@ -66,6 +71,17 @@ func readOwnFile(path string, before ownFile) (ownFile, mcpconfig.Problems) {
 		})
 	}
 	return now, problems
+}
+
+// strangeKey is the problem with a key that the file does not have.
+func strangeKey(key string) (mcpconfig.Problem, bool) {
+	switch key {
+	case "servers", "filters", "policy", "$schema":
+		return mcpconfig.Problem{}, false
+	case "mcpServers":
+		return mcpconfig.Problem{Severity: mcpconfig.SeverityError, Field: key, Message: "in this file the servers stand under `servers`"}, true
+	}
+	return mcpconfig.Problem{Severity: mcpconfig.SeverityWarning, Message: fmt.Sprintf("%q is no setting of this file", key)}, true
 }
 
 // readOwnBytes never blocks: what is no regular file is not opened for reading.

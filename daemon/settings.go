@@ -168,28 +168,29 @@ func readSecret(getenv func(string) string, name string) (mcpconfig.Secret, erro
 	return mcpconfig.NewSecret(value), nil
 }
 
-func (s *Settings) readDirectories(getenv func(string) string, flags Flags) error {
+func (s *Settings) readDirectories(getenv func(string) string, flags Flags) (err error) {
 	place := places(getenv)
-	for _, d := range []struct {
-		field             *string
-		variable, given   string
-		standard, instead string
-	}{
-		{&s.ConfigDir, "TRAPOS_CONFIG_DIR", flags.ConfigDir, place.config, "--config-dir DIR"},
-		{&s.StateDir, "TRAPOS_STATE_DIR", "", place.state, "TRAPOS_STATE_DIR=DIR"},
-		{&s.RuntimeDir, "TRAPOS_RUNTIME_DIR", "", place.runtime, "TRAPOS_RUNTIME_DIR=DIR"},
-	} {
-		dir := firstOf(d.given, getenv(d.variable), d.standard)
-		if dir == "" {
-			return failf(ErrSettings, "%s is not set and this user has no home folder to choose it from: give %s", d.variable, d.instead)
-		}
-		abs, err := filepath.Abs(dir)
-		if err != nil {
-			return failf(ErrSettings, "%s: %v", d.variable, err)
-		}
-		*d.field = abs
+	if s.ConfigDir, err = directory("TRAPOS_CONFIG_DIR", flags.ConfigDir, getenv, place.config); err != nil {
+		return err
 	}
-	return nil
+	if s.StateDir, err = directory("TRAPOS_STATE_DIR", "", getenv, place.state); err != nil {
+		return err
+	}
+	s.RuntimeDir, err = directory("TRAPOS_RUNTIME_DIR", "", getenv, place.runtime)
+	return err
+}
+
+// directory is the absolute path of a folder: as given by flag, by its variable, or the platform's own.
+func directory(variable, flag string, getenv func(string) string, standard string) (string, error) {
+	dir := firstOf(flag, getenv(variable), standard)
+	if dir == "" {
+		return "", failf(ErrSettings, "%s is not set and this user has no home folder to choose it from: set %s=DIR", variable, variable)
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", failf(ErrSettings, "%s: %v", variable, err)
+	}
+	return abs, nil
 }
 
 func firstOf(values ...string) string {

@@ -49,11 +49,11 @@ func writeState(path string, v any) error {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
+		return fmt.Errorf("the state folder cannot be made: %w; choose another by TRAPOS_STATE_DIR", err)
 	}
 	temp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // made 0600
 	if err != nil {
-		return err
+		return fmt.Errorf("the state folder cannot be written: %w; choose another by TRAPOS_STATE_DIR", err)
 	}
 	_, err = temp.Write(append(data, '\n'))
 	if err == nil {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/traposd/traposd/gateway"
@@ -30,17 +31,19 @@ type SourceReport struct {
 
 // ServerReport is one configured server.
 type ServerReport struct {
-	Name      string         `json:"name"`
-	Scope     string         `json:"scope"`
-	Source    SourceReport   `json:"source"`
-	Transport string         `json:"transport,omitempty"`
-	State     string         `json:"state"` // off starting ready degraded backing-off stopping invalid pending needs-login
-	Since     *time.Time     `json:"since,omitempty"`
-	PID       int            `json:"pid,omitempty"`
-	Tools     int            `json:"tools"`
-	Restarts  int            `json:"restarts"`
-	Error     string         `json:"error,omitempty"`
-	Shadows   []SourceReport `json:"shadows"`
+	Name       string         `json:"name"`
+	Scope      string         `json:"scope"`
+	Source     SourceReport   `json:"source"`
+	Transport  string         `json:"transport,omitempty"`
+	State      string         `json:"state"` // off starting ready degraded backing-off stopping invalid pending needs-login
+	Since      *time.Time     `json:"since,omitempty"`
+	PID        int            `json:"pid,omitempty"`
+	Tools      int            `json:"tools"`
+	Restarts   int            `json:"restarts"`
+	Error      string         `json:"error,omitempty"`
+	Note       string         `json:"note,omitempty"`       // why it is as it is, where that is no error
+	Shadows    []SourceReport `json:"shadows"`              // weaker entries of the same name
+	ShadowedBy *SourceReport  `json:"shadowedBy,omitempty"` // the entry that /mcp shows instead
 }
 
 // ProblemReport is one diagnostic of the configuration files.
@@ -154,16 +157,16 @@ func serversReport(now loaded, running []upstream.Status) ServersReport {
 	for _, s := range running {
 		byID[s.ID] = s
 	}
-	waits := map[SourceReport]bool{}
+	waits := map[string]Pending{}
 	for _, p := range now.pending {
-		waits[p.Source] = true
+		waits[p.id] = p
 	}
 	configured := map[string]bool{}
 	for _, s := range now.set.All() {
 		configured[s.ID()] = true
 		r := serverReport(s, byID[s.ID()])
-		if waits[r.Source] {
-			r.wait()
+		if p, waiting := waits[s.ID()]; waiting {
+			r.wait(p)
 		}
 		report.Servers = append(report.Servers, r)
 	}
@@ -185,13 +188,17 @@ func serversReport(now loaded, running []upstream.Status) ServersReport {
 	return report
 }
 
-// wait marks an entry that is not approved. If an approved version from before runs, its state is the one that counts.
-func (r *ServerReport) wait() {
-	if r.State == string(upstream.StateOff) {
-		r.State, r.Error = statePending, "waits for `traposd approve "+r.Name+"`"
-		return
+// wait marks an entry that is not approved. If a version of it runs, that one's state is the one that counts.
+func (r *ServerReport) wait(p Pending) {
+	command := "`traposd approve " + r.Name + "`"
+	switch {
+	case p.Changed:
+		r.Note = "an edit waits for " + command
+	case p.Running:
+		r.Note = "runs from before its workspace asked for approval, and stays off after a restart without " + command
+	default:
+		r.State, r.Note = statePending, "waits for "+command
 	}
-	r.Error = firstOf(r.Error, "an edit waits for `traposd approve "+r.Name+"`")
 }
 
 func serverReport(s mcpconfig.Server, running upstream.Status) ServerReport {
@@ -202,13 +209,27 @@ func serverReport(s mcpconfig.Server, running upstream.Status) ServerReport {
 	for _, hidden := range s.Shadows {
 		r.Shadows = append(r.Shadows, SourceReport{Path: hidden.Path, Line: hidden.Line})
 	}
+	if s.ShadowedBy.Path != "" {
+		r.ShadowedBy = &SourceReport{Path: s.ShadowedBy.Path, Line: s.ShadowedBy.Line}
+	}
 	switch {
 	case s.Invalid:
-		r.State, r.Transport = stateInvalid, ""
-	case running.ID == "":
-		r.State = string(upstream.StateOff)
+		r.State, r.Transport, r.Note = stateInvalid, "", "see the problem below"
+	case s.Disabled:
+		r.State, r.Note = string(upstream.StateOff), "switched off in its file"
+	case s.Hidden:
+		r.State, r.Note = string(upstream.StateOff), hiddenNote(s)
+	case s.ShadowedBy.Path != "":
+		r.Note = hiddenNote(s) + " at /mcp"
+	}
+	if running.ID == "" && s.Runnable() {
+		r.State = string(upstream.StateStarting)
 	}
 	return r
+}
+
+func hiddenNote(s mcpconfig.Server) string {
+	return fmt.Sprintf("hidden by %s:%d", s.ShadowedBy.Path, s.ShadowedBy.Line)
 }
 
 func runningReport(s upstream.Status) ServerReport {

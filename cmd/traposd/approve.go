@@ -20,7 +20,7 @@ func newApproveCommand() *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if chosen := len(args) + count(all) + count(list); chosen != 1 {
-				return daemon.UsageError(fmt.Errorf("give one of NAME, --all and --list"))
+				return daemon.UsageError(cmd.CommandPath(), fmt.Errorf("give one of NAME, --all and --list"))
 			}
 			c, err := control()
 			if err != nil {
@@ -36,7 +36,7 @@ func newApproveCommand() *cobra.Command {
 			name := ""
 			if !all {
 				if name = args[0]; name == "" {
-					return daemon.UsageError(fmt.Errorf("the name is empty"))
+					return daemon.UsageError(cmd.CommandPath(), fmt.Errorf("the name is empty"))
 				}
 			}
 			report, err := c.Approve(cmd.Context(), name)
@@ -79,7 +79,10 @@ func showPending(w io.Writer, report daemon.PendingReport, asJSON bool) error {
 	for _, p := range report.Pending {
 		what := "new"
 		if p.Changed {
-			what = "changed, the approved version keeps running"
+			what = "changed, the version from before keeps running"
+		}
+		if p.Running {
+			what = "running from before its workspace asked for approval"
 		}
 		runs := p.URL
 		if p.Command != "" {
@@ -87,7 +90,7 @@ func showPending(w io.Writer, report daemon.PendingReport, asJSON bool) error {
 		}
 		hash := p.Hash[:min(shownHash, len(p.Hash))]
 		if _, err := fmt.Fprintf(w, "%s@%s (%s)\n  %s:%d: %s\n", printable(p.Name), hash, what,
-			printable(p.Source.Path), p.Source.Line, printable(runs)); err != nil {
+			shownPath(p.Source.Path), p.Source.Line, printable(runs)); err != nil {
 			return err
 		}
 	}

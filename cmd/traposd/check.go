@@ -62,7 +62,7 @@ func showCheck(w io.Writer, report mcpconfig.Report, asJSON bool) error {
 		return err
 	}
 	if len(report.Problems) == 0 {
-		_, err := fmt.Fprintf(w, "%d servers in %d files, no problem\n", len(report.Servers), len(report.Sources))
+		_, err := fmt.Fprintf(w, "%s in %s, no problem\n", plural(len(report.Servers), "server"), plural(len(report.Sources), "file"))
 		return err
 	}
 	return nil

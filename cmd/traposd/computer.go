@@ -21,12 +21,15 @@ func newComputerCommand() *cobra.Command {
 			"TRAPOS_SERVER_PASSWORD (or …_FILE).",
 		Example: "  TRAPOS_SERVER_PASSWORD=… traposd computer --id 7 --label miner",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.URL == "" {
+				opts.URL = gatewayURL(cmd.Context())
+			}
+			if err := opts.Validate(); err != nil {
+				return daemon.UsageError(cmd.CommandPath(), err)
+			}
 			var err error
 			if opts.Password, err = daemon.ComputerPassword(os.Getenv); err != nil {
 				return err
-			}
-			if opts.URL == "" {
-				opts.URL = gatewayURL(cmd.Context())
 			}
 			opts.Stdout, opts.Stdin = cmd.OutOrStdout(), cmd.InOrStdin()
 			opts.Logger = daemon.NewLogger(zap.NewAtomicLevelAt(zapcore.WarnLevel), daemon.LogAuto)

@@ -38,9 +38,12 @@ func newExecCommand() *cobra.Command {
 					return err
 				}
 				if len(data) > maxCodeBytes {
-					return daemon.UsageError(errors.New("the code is longer than 1 MiB"))
+					return daemon.UsageError(cmd.CommandPath(), errors.New("the code is longer than 1 MiB"))
 				}
 				code = string(data)
+			}
+			if timeout < time.Millisecond || timeout > 5*time.Minute {
+				return daemon.UsageError(cmd.CommandPath(), errors.New("--timeout must be from 1ms to 5m"))
 			}
 			arguments := map[string]any{"computer": args[0], "code": code, "timeoutMs": timeout.Milliseconds()}
 			if network != "" {
@@ -85,6 +88,9 @@ func callTool(ctx context.Context, tool string, arguments map[string]any) (daemo
 // showResult prints a tool's result; one that says ok:false, or is an error, is the command's failure.
 func showResult(cmd *cobra.Command, result daemon.ToolResult, asJSON bool) error {
 	w := cmd.OutOrStdout()
+	if result.IsError { // the code did not run: this is no output of it
+		w = cmd.ErrOrStderr()
+	}
 	if asJSON {
 		if err := printJSON(w, result.Structured); err != nil {
 			return err

@@ -48,12 +48,17 @@ func newRoot() *cobra.Command {
 		Short: "Offers MCP servers and ComputerCraft computers on one local MCP endpoint",
 		Long: "traposd watches .mcp.json files and offers the MCP servers named there, and the ComputerCraft computers\n" +
 			"that connect to it, on one MCP endpoint: http://127.0.0.1:4445/mcp",
+		Version:      version(),
 		SilenceUsage: true, SilenceErrors: true,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return daemon.UsageError(err) })
+	root.SetVersionTemplate("traposd {{.Version}}\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		text, _, _ := strings.Cut(err.Error(), ": strconv.") // what Go's own parser thinks is no help
+		return daemon.UsageError(cmd.CommandPath(), errors.New(text))
+	})
 	root.AddCommand(
 		newRunCommand(), newDemoCommand(), newComputerCommand(), newCheckCommand(), newStatusCommand(), newServersCommand(),
 		newComputersCommand(), newReloadCommand(), newRestartCommand(), newExecCommand(), newStdioCommand(), newWorkspaceCommand(), newApproveCommand(), newVersionCommand(), newDemoServerCommand(),
@@ -70,10 +75,17 @@ func strictArgs(cmd *cobra.Command) {
 		args = cobra.NoArgs
 	}
 	cmd.Args = func(cmd *cobra.Command, given []string) error {
-		if err := args(cmd, given); err != nil {
-			return daemon.UsageError(err)
+		if args(cmd, given) == nil {
+			return nil
 		}
-		return nil
+		if cmd.HasSubCommands() {
+			hint := ""
+			if near := cmd.SuggestionsFor(given[0]); len(near) > 0 {
+				hint = fmt.Sprintf(", did you mean %q?", near[0])
+			}
+			return daemon.UsageError(cmd.CommandPath(), fmt.Errorf("unknown command %q%s", given[0], hint))
+		}
+		return daemon.UsageError(cmd.CommandPath(), fmt.Errorf("the command is `%s`", strings.TrimSuffix(cmd.UseLine(), " [flags]")))
 	}
 	for _, sub := range cmd.Commands() {
 		strictArgs(sub)

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -66,20 +64,13 @@ func newRestartCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = c.Restart(cmd.Context(), args[0])
+			if _, err := c.Restart(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "restarting %s\n", printable(args[0]))
 			return err
 		},
 	}
-}
-
-func jsonFlag(cmd *cobra.Command, value *bool) {
-	cmd.Flags().BoolVar(value, "json", false, "print JSON")
-}
-
-func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }
 
 func showServers(w io.Writer, report daemon.ServersReport, asJSON bool) error {
@@ -90,21 +81,32 @@ func showServers(w io.Writer, report daemon.ServersReport, asJSON bool) error {
 		_, _ = fmt.Fprintln(w, "no server is configured")
 	} else {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		_, _ = fmt.Fprintln(t, "NAME\tSTATE\tTRANSPORT\tTOOLS\tPID\tSOURCE\tERROR")
+		_, _ = fmt.Fprintln(t, "NAME\tSTATE\tTRANSPORT\tTOOLS\tPID\tSOURCE\tNOTE")
 		for _, s := range report.Servers {
 			pid := "-"
 			if s.PID != 0 {
 				pid = strconv.Itoa(s.PID)
 			}
+			note := s.Error
+			if note == "" {
+				note = s.Note
+			}
 			_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s:%d\t%s\n", printable(s.Name), s.State, s.Transport, s.Tools, pid,
-				printable(s.Source.Path), s.Source.Line, printable(s.Error))
+				shownPath(s.Source.Path), s.Source.Line, cell(note))
 		}
 		if err := t.Flush(); err != nil {
 			return err
 		}
 	}
 	for _, p := range report.Problems {
-		where := fmt.Sprintf("%s:%d:%d", printable(p.Path), p.Line, p.Column)
+		where := fmt.Sprintf("%s:%d:%d", shownPath(p.Path), p.Line, p.Column)
+		about := ""
+		if p.Server != "" {
+			about = fmt.Sprintf("server %q: ", p.Server)
+		}
+		if p.Field != "" {
+			about += p.Field + ": "
+		}
 		kept := ""
 		if p.KeptLastGood {
 			kept = " (the last good version is kept)"
@@ -112,23 +114,7 @@ func showServers(w io.Writer, report daemon.ServersReport, asJSON bool) error {
 				kept = " (the last good version is kept since " + p.Since.Local().Format(time.DateTime) + ")"
 			}
 		}
-		_, _ = fmt.Fprintf(w, "%s: %s: %s%s\n", where, p.Severity, printable(p.Message), kept)
+		_, _ = fmt.Fprintf(w, "%s: %s: %s%s\n", where, p.Severity, printable(about+p.Message), kept)
 	}
 	return nil
-}
-
-// printable keeps what others chose (names, messages) from steering the terminal: control characters are escaped.
-func printable(s string) string {
-	clean := true
-	for _, r := range s {
-		if !strconv.IsPrint(r) {
-			clean = false
-			break
-		}
-	}
-	if clean {
-		return s
-	}
-	quoted := strconv.Quote(s)
-	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }

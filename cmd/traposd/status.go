@@ -51,15 +51,12 @@ func showStatus(w io.Writer, r daemon.StatusReport) error {
 		r.Service.Program, r.Service.PID, time.Since(r.Service.Since).Round(time.Second), r.Service.MCP, gateway)
 	for _, f := range r.Files {
 		if f.Exists || f.Scope == "workspace" {
-			_, _ = fmt.Fprintf(w, "file     %s (%s%s)\n", printable(f.Path), f.Scope, fileState(f))
+			_, _ = fmt.Fprintf(w, "file     %s (%s%s)\n", shownPath(f.Path), f.Scope, fileState(f))
 		}
 	}
 	_, _ = fmt.Fprintln(w)
 	if err := showServers(w, daemon.ServersReport{Servers: r.Servers, Problems: r.Problems}, false); err != nil {
 		return err
-	}
-	for _, p := range r.Pending {
-		_, _ = fmt.Fprintf(w, "%s:%d: %s waits for `traposd approve`\n", printable(p.Source.Path), p.Source.Line, printable(p.Name))
 	}
 	if r.Service.Gateway != "" {
 		_, _ = fmt.Fprintln(w)

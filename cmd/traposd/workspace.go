@@ -145,7 +145,7 @@ func showWorkspaces(w io.Writer, report daemon.WorkspacesReport, asJSON bool) er
 		if ws.Approve {
 			note = " (asks for approval)"
 		}
-		if _, err := fmt.Fprintf(w, "%s%s\n", printable(ws.Path), note); err != nil {
+		if _, err := fmt.Fprintf(w, "%s%s\n", shownPath(ws.Path), note); err != nil {
 			return err
 		}
 	}
