@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,15 +26,33 @@ type registry struct {
 
 func (r registry) Computers() []gateway.Computer { return r.computers }
 
+func (r registry) Lookup(network, computer string) (gateway.Computer, error) {
+	for _, c := range r.computers {
+		if (network == "" || network == c.NetworkID) && (computer == c.TraposID || computer == strconv.Itoa(c.ComputerID)) {
+			return c, nil
+		}
+	}
+	return gateway.Computer{}, &gateway.Error{Code: gateway.CodeUnknownComputer, Message: "no computer " + computer}
+}
+
 func (r registry) Request(ctx context.Context, network, computer, kind string, payload json.RawMessage) (json.RawMessage, error) {
 	return r.answer(ctx, network, computer, kind, payload)
 }
 
-func call(t *testing.T, r registry, tool, arguments string) (*sdk.CallToolResult, map[string]any) {
+// client is who asks.
+type client struct{ mcp.Client }
+
+func (client) Name() string { return "tester/1" }
+
+func call(t *testing.T, r Registry, tool, arguments string) (*sdk.CallToolResult, map[string]any) {
 	t.Helper()
-	s := New(r)
+	return callWith(t, New(r, Options{}), tool, arguments)
+}
+
+func callWith(t *testing.T, s *Server, tool, arguments string) (*sdk.CallToolResult, map[string]any) {
+	t.Helper()
 	params := `{"name":` + string(wire.Quote(tool)) + `,"arguments":` + arguments + `}`
-	raw, err := s.Call(t.Context(), mcp.Request{Method: "tools/call", Params: json.RawMessage(params)})
+	raw, err := s.Call(t.Context(), mcp.Request{Method: "tools/call", Params: json.RawMessage(params), Client: client{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,9 +132,21 @@ func TestFailuresOnTheWay(t *testing.T) {
 			return nil, &gateway.Error{Code: code, Message: "why and what to do"}
 		}}
 		for tool, arguments := range map[string]string{
-			"exec-lua":   `{"computer":"1:","code":""}`,
-			"write-file": `{"computer":"1:","path":"a","content":""}`,
+			"exec-lua":      `{"computer":"1:","code":""}`,
+			"write-file":    `{"computer":"1:","path":"a","content":""}`,
+			"read-file":     `{"computer":"1:","path":"a"}`,
+			"list-files":    `{"computer":"1:"}`,
+			"delete-file":   `{"computer":"1:","path":"a"}`,
+			"move-file":     `{"computer":"1:","from":"a","to":"b"}`,
+			"edit-file":     `{"computer":"1:","path":"a","old":"x","new":"y"}`,
+			"read-screen":   `{"computer":"1:"}`,
+			"send-keys":     `{"computer":"1:","text":"x"}`,
+			"send-event":    `{"computer":"1:","event":"x"}`,
+			"computer-info": `{"computer":"1:"}`,
+			// It has looked for the computer before.
+			"reboot-computer": `{"computer":"1:"}`,
 		} {
+			r.computers = []gateway.Computer{{NetworkID: "n", TraposID: "1:", ComputerID: 1}}
 			result, s := call(t, r, tool, arguments)
 			failure := s["error"].(map[string]any)
 			if !result.IsError || s["ok"] != false || failure["kind"] != string(code) || failure["message"] != "why and what to do" {
@@ -142,6 +173,22 @@ func TestBadArguments(t *testing.T) {
 		{"write-file", `{"computer":"1:","path":"a","contentBase64":"%"}`, "base64"},
 		{"write-file", `{"computer":"1:","path":"a","content":"x","mode":"truncate"}`, "mode"},
 		{"probe-computers", `{"network":7}`, "network"},
+		{"exec-lua", `{"code":"x"}`, "computers"},
+		{"exec-lua", `{"computer":"1:","computers":["*"],"code":"x"}`, "not both"},
+		{"exec-lua", `{"computers":[""],"code":"x","session":"` + strings.Repeat("s", 65) + `"}`, "session"},
+		{"exec-lua", `{"computers":["*` + strings.Repeat("s", 300) + `"],"code":"x"}`, "pattern"},
+		{"read-file", `{"computer":"1:","path":"a","offset":-1}`, "offset"},
+		{"read-file", `{"computer":"1:","path":"a","length":1048577}`, "length"},
+		{"read-file", `{"computer":"1:","path":"a","encoding":"utf-8"}`, "encoding"},
+		{"list-files", `{"computer":"1:","limit":2001}`, "limit"},
+		{"list-files", `{"computer":"1:","glob":"` + strings.Repeat("s", 300) + `"}`, "pattern"},
+		{"edit-file", `{"computer":"1:","path":"a","old":"","new":"x"}`, "old"},
+		{"edit-file", `{"computer":"1:","path":"a","old":"x","new":"x","count":-1}`, "count"},
+		{"send-keys", `{"computer":"1:"}`, "text"},
+		{"send-keys", `{"computer":"1:","text":"€"}`, "keyboard"},
+		{"send-keys", `{"computer":"1:","text":"` + strings.Repeat("x", 4097) + `"}`, "4096"},
+		{"send-event", `{"computer":"1:","event":"x","arguments":[1,null]}`, "null"},
+		{"reboot-computer", `{"computer":"1:","waitSeconds":121}`, "waitSeconds"},
 	} {
 		result, s := call(t, r, c.tool, c.arguments)
 		failure, _ := s["error"].(map[string]any)
@@ -226,7 +273,7 @@ func TestCancellationIsNoResult(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}}
-	_, err := New(r).Call(ctx, mcp.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"exec-lua","arguments":{"computer":"1:","code":""}}`)})
+	_, err := New(r, Options{}).Call(ctx, mcp.Request{Method: "tools/call", Params: json.RawMessage(`{"name":"exec-lua","arguments":{"computer":"1:","code":""}}`)})
 	var coded *wire.Error
 	if !errors.As(err, &coded) || coded.Code != mcp.CodeCancelled {
 		t.Errorf("got %v", err)
@@ -234,7 +281,7 @@ func TestCancellationIsNoResult(t *testing.T) {
 }
 
 func TestUnknownToolAndMethod(t *testing.T) {
-	s := New(registry{})
+	s := New(registry{}, Options{})
 	for _, req := range []mcp.Request{
 		{Method: "tools/call", Params: json.RawMessage(`{"name":"nope"}`)},
 		{Method: "prompts/get", Params: json.RawMessage(`{"name":"exec-lua"}`)},
@@ -247,8 +294,8 @@ func TestUnknownToolAndMethod(t *testing.T) {
 }
 
 func TestDefinitions(t *testing.T) {
-	e := New(registry{}).Entry()
-	if e.Name != "" || e.ID != ID || len(e.Tools) != 3 {
+	e := New(registry{}, Options{}).Entry()
+	if e.Name != "" || e.ID != ID || len(e.Tools) != 13 {
 		t.Fatalf("%+v", e)
 	}
 	for _, d := range e.Tools {

@@ -45,7 +45,7 @@ func (s *Server) probeComputers() tool {
 		Title: "Probe computers",
 		Description: "Lists the ComputerCraft computers that are connected now and asks each for a sign of life. " +
 			"Use a traposId from the answer to name a computer in the other tools.",
-		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)},
+		Annotations: reads(),
 	}, s.probe,
 		func(f Failure) probeOutput { return probeOutput{Computers: []Probed{}, Error: &f} },
 		probeText)

@@ -99,7 +99,7 @@ func readText(out readOutput) string {
 		return failed(out.Error)
 	}
 	var notes []string
-	body := ""
+	var body string
 	if out.Content != nil {
 		body = *out.Content
 	} else {

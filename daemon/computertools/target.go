@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -60,8 +61,14 @@ func (s *Server) request(ctx context.Context, to target, kind string, payload js
 	return nil
 }
 
-// putPath puts a path into a payload: as bytes, since JSON in Lua keeps ASCII only.
-func putPath(payload map[string]any, name, path string) { payload[name+"Base64"] = bytes64(path) }
+// putPath puts a path into a payload: as bytes unless it is printable ASCII, which is all that JSON in Lua keeps.
+func putPath(payload map[string]any, name, path string) {
+	if strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r > '~' }) {
+		payload[name+"Base64"] = bytes64(path)
+	} else {
+		payload[name] = path
+	}
+}
 
 // either is a path of an answer, which is base64 unless it is printable ASCII.
 func either(plain string, coded bytes64) string {
