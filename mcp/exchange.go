@@ -135,16 +135,12 @@ func total(parts [][]byte) int {
 
 // writeJSON writes one JSON value that comes in parts.
 func writeJSON(w http.ResponseWriter, status int, parts ...[]byte) {
-	const long = 64 << 10 // bytes; less fits in the socket's buffer and cannot block for ever
 	size := total(parts)
 	h := w.Header()
 	h["Content-Type"] = contentTypeJSON
 	h["Content-Length"] = []string{strconv.Itoa(size)}
-	if size > long {
-		rc := http.NewResponseController(w)
-		_ = rc.SetWriteDeadline(time.Now().Add(writeTimeout + time.Duration(size)*time.Microsecond)) // at least 1 MB/s
-		defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
-	}
+	// At least 1 MB/s. It stays when the handler has ended, since most of an answer may be written only then.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout + time.Duration(size)*time.Microsecond))
 	w.WriteHeader(status)
 	for _, part := range parts {
 		if _, err := w.Write(part); err != nil {

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/traposd/traposd/mcp/wire"
 )
@@ -46,8 +47,14 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// admit reports whether the request may go on; if not, it has been answered.
+// admit reports whether the request may go on; if not, it has been answered. Either way, neither the body nor the answer
+// can take for ever: a body that nobody wants is read too, by the HTTP server, since the next request stands behind it.
 func (g *Guard) admit(w http.ResponseWriter, r *http.Request) bool {
+	rc := http.NewResponseController(w)
+	_ = rc.SetWriteDeadline(time.Now().Add(writeTimeout)) // not every connection has deadlines
+	if r.ContentLength != 0 {
+		_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
+	}
 	refused := g.check(r)
 	if origin := r.Header.Get("Origin"); origin != "" && (refused == nil || refused.status == http.StatusUnauthorized) {
 		allowCrossOrigin(w.Header(), origin)

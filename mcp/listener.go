@@ -61,6 +61,9 @@ const (
 	DeclareLogging
 )
 
+// cutDelay is how long a closing listener waits for clients that send or read too slowly, before it cuts them off.
+const cutDelay = 500 * time.Millisecond
+
 var errClosing = errors.New("the service is stopping")
 
 // Listener serves the Model Context Protocol over HTTP: every published revision on one endpoint, for whatever path it is
@@ -101,6 +104,7 @@ type endpoint struct {
 type handling struct {
 	endpoint *endpoint
 	cancel   context.CancelCauseFunc
+	conn     *http.ResponseController
 }
 
 // NewListener starts a listener. It must be closed.
@@ -202,7 +206,8 @@ func (l *Listener) Guard(next http.Handler) http.Handler {
 	})
 }
 
-// Close ends all streams, cancels all calls, and waits until every handler and goroutine has ended, or ctx does.
+// Close ends all streams, cancels all calls, and waits until every handler and goroutine has ended, or ctx does. A client
+// that does not send the rest of its request, or does not read its answer, is cut off.
 func (l *Listener) Close(ctx context.Context) error {
 	l.mu.Lock()
 	l.closed = true
@@ -222,11 +227,28 @@ func (l *Listener) Close(ctx context.Context) error {
 		l.group.Wait()
 		close(ended)
 	}()
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	late := time.NewTicker(cutDelay) // more than once: a handler may have set a deadline of its own just after
+	defer late.Stop()
+	for {
+		select {
+		case <-ended:
+			return nil
+		case <-late.C:
+			l.cut()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// cut has every read from and write to a client fail.
+func (l *Listener) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	for h := range l.handling {
+		_ = h.conn.SetReadDeadline(now) // not every connection has deadlines
+		_ = h.conn.SetWriteDeadline(now)
 	}
 }
 
@@ -265,7 +287,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
-	h := &handling{endpoint: e, cancel: cancel}
+	h := &handling{endpoint: e, cancel: cancel, conn: http.NewResponseController(w)}
 	if err := l.enter(h); err != nil {
 		cancel(nil)
 		w.Header().Set("Retry-After", "1")

@@ -120,8 +120,8 @@ func (e *eventWriter) flush() error {
 	return e.rc.Flush()
 }
 
-// end lifts the deadline, which would otherwise outlive the response on its connection.
-func (e *eventWriter) end() { _ = e.rc.SetWriteDeadline(time.Time{}) }
+// end leaves time for the end of the response, which the HTTP server writes.
+func (e *eventWriter) end() { _ = e.rc.SetWriteDeadline(time.Now().Add(writeTimeout)) }
 
 // eventLines splits a message where its JSON has line breaks: an event's data may have none within a line.
 func eventLines(message []byte) iter.Seq[[]byte] {

@@ -65,9 +65,6 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *bod
 	if r.ContentLength > limit {
 		return nil, tooLarge
 	}
-	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout)) // not every connection has deadlines
-	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
 	reader := http.MaxBytesReader(w, r.Body, limit)
 	var body []byte
 	var err error
@@ -84,6 +81,7 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *bod
 	case err != nil:
 		return nil, &bodyRefusal{http.StatusBadRequest, CodeParseError, "the body ended early"}
 	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the guard's; it would end the call
 	return body, nil
 }
 
