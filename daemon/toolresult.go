@@ -27,6 +27,7 @@ func (r ToolResult) Failed() bool {
 func ParseToolResult(raw json.RawMessage) (ToolResult, error) {
 	var parsed struct {
 		Content []struct {
+			Type string `json:"type"`
 			Text string `json:"text"`
 		} `json:"content"`
 		StructuredContent json.RawMessage `json:"structuredContent"`
@@ -37,6 +38,9 @@ func ParseToolResult(raw json.RawMessage) (ToolResult, error) {
 	}
 	var text bytes.Buffer
 	for i, block := range parsed.Content {
+		if block.Type != "text" {
+			continue // an image, for instance, is not for a terminal
+		}
 		if i > 0 {
 			text.WriteByte('\n')
 		}

@@ -53,7 +53,7 @@ func TestViews(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := start(t, settings, demoEntries(t, "dice"))
-	computers := []string{"exec-lua", "probe-computers", "write-file"}
+	computers := strings.Fields(computerTools)
 	with := func(names ...string) []string { return slices.Sorted(slices.Values(append(names, computers...))) }
 	first := "/mcp/w/" + filepath.Base(settings.Workspaces[0])
 	secondPath := "/mcp/w/" + filepath.Base(second)
