@@ -89,16 +89,23 @@ func (b *bench) update(f func()) {
 // await waits until ok, which is asked at every report of the Reconciler and now and then, is true.
 func (b *bench) await(what string, ok func() bool) {
 	b.t.Helper()
+	if !b.comes(ok) {
+		b.t.Fatalf("waited in vain until %s; status %+v", what, b.r.Status())
+	}
+}
+
+// comes waits like await and reports whether ok became true.
+func (b *bench) comes(ok func() bool) bool {
 	deadline := time.Now().Add(patience)
 	for {
 		b.mu.Lock()
 		turn := b.turn
 		b.mu.Unlock()
 		if ok() {
-			return
+			return true
 		}
 		if time.Now().After(deadline) {
-			b.t.Fatalf("waited in vain until %s; status %+v", what, b.r.Status())
+			return false
 		}
 		timer := time.NewTimer(10 * time.Millisecond)
 		select {

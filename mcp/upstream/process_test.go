@@ -6,6 +6,8 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -165,26 +167,98 @@ func pipeOf(t *testing.T, pid int, fd string) string {
 	return target
 }
 
+// shellServer is a server that starts in a millisecond or two. It counts on our ids.
+const shellServer = `while read -r line; do case "$line" in
+*'"initialize"'*) echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}';;
+*'"tools/list"'*) echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}}';;
+esac; done`
+
+// TestManyRestartsLeakNothing restarts servers 200 times (fewer under the race detector), every other
+// time by killing them, and looks for what has grown.
 func TestManyRestartsLeakNothing(t *testing.T) {
-	b := start(t)
-	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "ok")})
-	b.offered("s")
-	count := func() int {
-		fds, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(fds)
+	const servers, warmUp, restarts = 4, 5, 20 + 30/slowdown // the latter two for each of the servers
+	b := start(t, func(o *Options) {
+		o.Logger, o.OnStatus = nil, nil // the test keeps what they get
+		o.RunDir, o.StateDir = t.TempDir(), t.TempDir()
+		o.Times.BackoffMin, o.Times.BackoffMax = time.Millisecond, time.Millisecond
+	})
+	var list []mcpconfig.Server
+	pids := map[string]int{}
+	for i := range servers {
+		server := helper(t, "s"+itoa(i), "")
+		server.Command = mcpconfig.NewSecret("/bin/sh")
+		server.Args = []mcpconfig.Secret{mcpconfig.NewSecret("-c"), mcpconfig.NewSecret(shellServer)}
+		list = append(list, server)
 	}
-	before := count()
-	for range 40 / slowdown {
-		pid := b.status("s").PID
-		if err := b.r.Restart("s"); err != nil {
-			t.Fatal(err)
-		}
-		b.await("another one serves", func() bool { p := b.status("s").PID; return p != 0 && p != pid && !living(pid) })
+	b.r.Reconcile(list)
+	for _, server := range list {
+		pids[server.Name] = b.awaitState(server.Name, StateReady).PID
 	}
-	b.await("the descriptors are as before", func() bool { return count() <= before+1 })
+	restart := func(n int) {
+		for i := range n {
+			for name, old := range pids {
+				if i%2 == 1 {
+					if err := b.r.Restart(name); err != nil {
+						t.Fatal(err)
+					}
+				} else if err := syscall.Kill(old, syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for name, old := range pids {
+				b.await("another one serves", func() bool {
+					s := b.status(name)
+					pids[name] = s.PID
+					return s.State == StateReady && s.PID != 0 && s.PID != old && !living(old)
+				})
+			}
+		}
+	}
+	restart(warmUp)
+	before := measure(t)
+	restart(restarts)
+	var after footprint
+	b.await("all is as before", func() bool {
+		after = measure(t)
+		return after.descriptors <= before.descriptors && after.goroutines <= before.goroutines && after.children <= servers &&
+			after.heap < before.heap+256<<10
+	})
+	t.Logf("before %+v, after %+v", before, after)
+}
+
+// footprint is what this process holds.
+type footprint struct {
+	descriptors, goroutines, children int
+	heap                              uint64 // bytes that are reachable
+}
+
+func measure(t *testing.T) footprint {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return footprint{len(fds), runtime.NumGoroutine(), countChildren(t), m.HeapAlloc}
+}
+
+// countChildren counts the children of this process, zombies included.
+func countChildren(t *testing.T) int {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, path := range stats {
+		_, after, _ := strings.Cut(fileText(path), ") ")
+		if fields := strings.Fields(after); len(fields) > 1 && fields[1] == strconv.Itoa(os.Getpid()) {
+			n++
+		}
+	}
+	return n
 }
 
 // TestRunFile kills a whole service with SIGKILL and lets the next one find what it left.

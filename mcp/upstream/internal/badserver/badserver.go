@@ -41,6 +41,11 @@ import (
 //	bad-schemas           offers tools with schemas that are no object schemas
 //	slow-start=MS         waits before it answers initialize
 //	string-ids            answers with ids turned into strings
+//	answer-twice          gives every answer twice, and one that nobody asked for
+//	ignore-cancel         finishes calls that are cancelled
+//	stdout-flood          writes 4 MiB to stdout without a newline before it answers
+//	notify-flood          says 5000 times right after the handshake that its tools changed
+//	ask-flood             asks 500 things at once right after the handshake
 //	ask-roots             asks for roots right after the handshake
 type switches map[string]string
 
@@ -101,6 +106,9 @@ func (s *server) prepare() {
 	}
 	if _, ok := s.sw["noise"]; ok {
 		s.raw("Welcome to the server!\n\n{not json\n{\"some\":\"object\"}\n[1,2]\n\x00\xff\xfe\n")
+	}
+	if _, ok := s.sw["stdout-flood"]; ok {
+		s.raw(strings.Repeat("progress 10% \r", 300<<10) + "\n")
 	}
 	if text, ok := s.sw["secret"]; ok {
 		fmt.Fprintln(os.Stderr, "the token is "+text)
@@ -189,7 +197,18 @@ func (s *server) handle(m message) {
 		if _, ok := s.sw["ask-roots"]; ok {
 			s.send(`{"jsonrpc":"2.0","id":"early","method":"roots/list"}`)
 		}
+		if _, ok := s.sw["notify-flood"]; ok {
+			s.raw(strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`+"\n", 5000))
+		}
+		if _, ok := s.sw["ask-flood"]; ok {
+			for i := range 500 {
+				s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"flood-%d","method":"sampling/createMessage","params":{}}`, i))
+			}
+		}
 	case "notifications/cancelled":
+		if _, ok := s.sw["ignore-cancel"]; ok {
+			return
+		}
 		var p struct{ RequestID json.RawMessage }
 		_ = json.Unmarshal(m.Params, &p)
 		s.mu.Lock()
@@ -223,7 +242,11 @@ func (s *server) result(id json.RawMessage, result string) {
 	if _, ok := s.sw["string-ids"]; ok {
 		id = json.RawMessage(strconv.Quote(string(id)))
 	}
-	s.send(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":` + result + `}`)
+	text := `{"jsonrpc":"2.0","id":` + string(id) + `,"result":` + result + `}`
+	if _, ok := s.sw["answer-twice"]; ok {
+		text += "\n" + `{"jsonrpc":"2.0","id":4711,"result":{}}` + "\n" + text
+	}
+	s.send(text)
 }
 
 func (s *server) list(params json.RawMessage) string {
