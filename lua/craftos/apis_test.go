@@ -8,6 +8,7 @@ import (
 )
 
 func TestJSON(t *testing.T) {
+	t.Parallel()
 	bootSnippet(t, Options{}, `
 		local enc, dec = textutils.serialiseJSON, textutils.unserialiseJSON
 		same('"\\u00C3\\u00A9"', enc("\195\169")) same("\195\169", dec('"\\u00E9"'))
@@ -87,6 +88,7 @@ func TestTerminal(t *testing.T) {
 }
 
 func TestEventsAndTimers(t *testing.T) {
+	t.Parallel()
 	bootSnippet(t, Options{}, `
 		os.queueEvent("mine", 1, { a = { 2 } }, print, "x", nil)
 		local e = table.pack(os.pullEvent("mine"))

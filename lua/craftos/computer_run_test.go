@@ -150,6 +150,7 @@ func TestSecureConnections(t *testing.T) {
 }
 
 func TestLanguageBeyondGopherLua(t *testing.T) {
+	t.Parallel()
 	bootSnippet(t, Options{}, `
 		same("A\195\169", load([[return "\x41\u{e9}"]])()) same("ab", load('return "a\\z \n  b"')())
 		same("\\x41", load("return [[\\x41]]")()) same("'x", load([[return '\x27x' -- "\x41]])())

@@ -9,6 +9,7 @@ import (
 )
 
 func TestFiles(t *testing.T) {
+	t.Parallel()
 	bootSnippet(t, Options{Files: fstest.MapFS{"a/b.txt": {Data: []byte("one\ntwo\r\n\nlast")}}}, `
 		local f = fs.open("/a/b.txt", "r")
 		same("one", f.readLine()) same("two\n", (f.readLine(true):gsub("\r", "")))
@@ -59,6 +60,7 @@ func TestFiles(t *testing.T) {
 }
 
 func TestDiskIsBounded(t *testing.T) {
+	t.Parallel()
 	c := bootSnippet(t, Options{}, `
 		local before = fs.getFreeSpace("/")
 		same(1000000, fs.getCapacity("/")) same(nil, fs.getCapacity("rom")) same(0, fs.getFreeSpace("rom"))

@@ -8,6 +8,7 @@ import (
 )
 
 func TestCoroutines(t *testing.T) {
+	t.Parallel()
 	bootSnippet(t, Options{}, `
 		local co = coroutine.create(function(a, b)
 			same(3, a + b)
@@ -49,6 +50,7 @@ func TestCoroutines(t *testing.T) {
 }
 
 func TestProtectedCalls(t *testing.T) {
+	t.Parallel()
 	bootSnippet(t, Options{}, `
 		-- An error must not part the caller's locals from its closures.
 		local n = 0
@@ -86,6 +88,7 @@ func TestProtectedCalls(t *testing.T) {
 }
 
 func TestLoad(t *testing.T) {
+	t.Parallel()
 	bootSnippet(t, Options{}, `
 		same(3, load("return a + b", "=x", "t", { a = 1, b = 2 })())
 		same(nil, load("return print", "=x", "t", {})())
@@ -103,6 +106,7 @@ func TestLoad(t *testing.T) {
 }
 
 func TestStrings(t *testing.T) {
+	t.Parallel()
 	bootSnippet(t, Options{}, `
 		same("3.14|ab   |00042|ff|FF|1e+20|%", ("%.2f|%-5s|%05d|%x|%X|%g|%%"):format(3.14159, "ab", 42, 255, 255, 1e20))
 		same('"a\\\nb\\"\\0"', ("%q"):format('a\nb"\0'))
@@ -191,7 +195,9 @@ func TestAbortTurnsTheComputerOff(t *testing.T) {
 
 // TestRecursionThroughGoIsBounded: a program whose recursion nests Go calls must not reach the limit of a Go stack.
 func TestRecursionThroughGoIsBounded(t *testing.T) {
-	bootSnippet(t, Options{AbortAfter: time.Minute}, `
+	t.Parallel()
+	const patience = 2 * time.Minute // much work under the race detector, all of it between two yields
+	bootSnippetWithin(t, Options{AbortAfter: patience}, patience, `
 		local f f = function() return (string.gsub("x", ".", f)) end
 		fails("stack overflow", f)
 		local t = setmetatable({}, {}) getmetatable(t).__index = function(_, k) return t[k + 1] end

@@ -50,6 +50,7 @@ func echo(conn *websocket.Conn, _ *http.Request) {
 }
 
 func TestWebsocket(t *testing.T) {
+	t.Parallel()
 	headers := make(chan http.Header, 1)
 	url := peer(t, websocket.Upgrader{}, func(conn *websocket.Conn, r *http.Request) {
 		headers <- r.Header
@@ -231,6 +232,7 @@ func TestFloodDropsBeyondTheQueue(t *testing.T) {
 }
 
 func TestUnsentMessagesAreBounded(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	url := peer(t, websocket.Upgrader{}, func(*websocket.Conn, *http.Request) { <-release })
 	bootSnippet(t, Options{AllowPrivate: true}, fmt.Sprintf(`
@@ -242,6 +244,7 @@ func TestUnsentMessagesAreBounded(t *testing.T) {
 }
 
 func TestHTTP(t *testing.T) {
+	t.Parallel()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/ok", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -283,7 +286,7 @@ func TestManyComputers(t *testing.T) {
 	defer cancel()
 	var wg sync.WaitGroup
 	for id := range count {
-		c := newComputer(t, Options{ID: id, AllowPrivate: true})
+		c := newComputer(t, Options{ID: id, AllowPrivate: true, AbortAfter: runTimeout}) // each has a hundredth of the machine
 		if err := c.WriteFile("startup.lua", program); err != nil {
 			t.Fatal(err)
 		}

@@ -58,6 +58,48 @@ function capture.buffer(limit)
   return buffer
 end
 
+-- Where a stream of lines stands that a terminal's writes are turned into.
+local function newStream(buffer, terminal, width)
+  local stream = { row = 1, column = 1 }
+
+  local function breaks(y)
+    local jump = y - stream.row
+    return jump >= 1 and jump <= MAX_JUMP and jump or 1
+  end
+
+  --- Adds a text that is written at the terminal's cursor, with the line breaks and blanks that lead there.
+  function stream.put(text)
+    if text == "" then
+      return
+    end
+    local x, y = terminal.getCursorPos()
+    if y ~= stream.row or x < stream.column then
+      buffer.put(("\n"):rep(breaks(y)))
+      stream.column = 1
+    end
+    if x > stream.column and x <= width then
+      buffer.put((" "):rep(x - stream.column))
+    end
+    buffer.put(text)
+    stream.row, stream.column = y, x + #text
+  end
+
+  return stream
+end
+
+-- Where the cursor stands after a text is printed from column x on, wrapped at width: the lines that it took, and the column.
+local function advance(text, x, width)
+  local lines, from = 0, 1
+  repeat
+    local at = text:find("\n", from, true)
+    local last = x - 1 + (at or #text + 1) - from
+    local wraps = last > width and math.floor((last - 1) / width) or 0
+    lines, x = lines + wraps + (at and 1 or 0), at and 1 or last - wraps * width + 1
+    from = at and at + 1
+  until not at
+  return lines, x
+end
+
 --- An invisible terminal of the size of the current one, to be passed to term.redirect. What is written to it goes to
 --- buffer as a stream of lines. terminal.flow(text) is print's way: the text goes to buffer as it is, not wrapped, and the
 --- cursor moves as if it had been written; it returns the lines that it took.
@@ -65,42 +107,21 @@ function capture.terminal(buffer)
   local width, height = term.getSize()
   local terminal = window.create(term.current(), 1, 1, width, height, false)
   local nativeWrite, nativeBlit, nativeScroll = terminal.write, terminal.blit, terminal.scroll
-  local row, column = 1, 1
-
-  local function breaks(y)
-    local jump = y - row
-    return jump >= 1 and jump <= MAX_JUMP and jump or 1
-  end
-
-  local function stream(text)
-    if text == "" then
-      return
-    end
-    local x, y = terminal.getCursorPos()
-    if y ~= row or x < column then
-      buffer.put(("\n"):rep(breaks(y)))
-      column = 1
-    end
-    if x > column and x <= width then
-      buffer.put((" "):rep(x - column))
-    end
-    buffer.put(text)
-    row, column = y, x + #text
-  end
+  local stream = newStream(buffer, terminal, width)
 
   function terminal.write(text)
     text = tostring(text)
-    stream(text)
+    stream.put(text)
     nativeWrite(text)
   end
 
   function terminal.blit(text, ...)
-    stream(text)
+    stream.put(text)
     nativeBlit(text, ...)
   end
 
   function terminal.scroll(n)
-    row = row - n
+    stream.row = stream.row - n
     nativeScroll(n)
   end
 
@@ -108,16 +129,9 @@ function capture.terminal(buffer)
   function terminal.flow(text)
     buffer.put(text)
     local x, y = terminal.getCursorPos()
-    local lines, from = 0, 1
-    repeat
-      local at = text:find("\n", from, true)
-      local last = x - 1 + (at or #text + 1) - from
-      local wraps = last > width and math.floor((last - 1) / width) or 0
-      lines, x = lines + wraps + (at and 1 or 0), at and 1 or last - wraps * width + 1
-      from = at and at + 1
-    until not at
-    terminal.setCursorPos(x, math.min(height, y + lines))
-    column, row = terminal.getCursorPos()
+    local lines, column = advance(text, x, width)
+    terminal.setCursorPos(column, math.min(height, y + lines))
+    stream.column, stream.row = terminal.getCursorPos()
     return lines
   end
 
