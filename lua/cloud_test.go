@@ -22,6 +22,7 @@ func TestCloud(t *testing.T) {
 		{"requestsOfPrograms", requestsOfPrograms},
 		{"lostChunk", lostChunk},
 		{"repeatedRequest", repeatedRequest},
+		{"adviceForEachFailure", adviceForEachFailure},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m.t, p.t = t, t
@@ -103,6 +104,42 @@ func TestForbiddenAddressPrintsTheRule(t *testing.T) {
 	m.awaitScreen("[[http.rules]]")
 	m.awaitScreen(`host = "127.0.0.0/8"`)
 	m.awaitScreen(`action = "allow"`)
+}
+
+func TestSwitchedOffWorldsPrintTheSetting(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	for want, o := range map[string]craftos.Options{
+		"http.enabled = true":           {DisableHTTP: true},
+		"http.websocket_enabled = true": {DisableWebsockets: true},
+	} {
+		o.Files, o.Settings, o.AllowPrivate = disk(t, nil), h.settings(), true
+		m := boot(t, o)
+		m.awaitScreen(want)
+		m.Type("echo still here\n")
+		m.awaitScreen("still here")
+	}
+}
+
+// Each of the game's words for a connection that failed leads to advice of its own, by a name or an address.
+func adviceForEachFailure(t *testing.T, _ *machine, p *peer) {
+	r := p.exec(`
+		local advice = require("apis.libadvice")
+		for _, message in ipairs({"Domain not permitted", "Websocket connections are disabled", "Too many websockets already open",
+			"Unknown host", "Invalid handshake response", "URL malformed", "Invalid scheme 'x'", "Timed out", "Could not connect"}) do
+			local lines = advice.forSocket(message, "ws://[::1]:4444/gateway")
+			if lines[1]:find("cannot connect", 1, true) or not lines[2] then error(message) end
+		end
+		return advice.forSocket("anything else", "ws://h/")[1], advice.hostOf("ws://[::1]:4444/gateway"), advice.hostOf("wss://h:1/x"),
+			advice.hostOf("h")`, time.Minute)
+	if !r.OK {
+		t.Fatalf("%s", r.Error)
+	}
+	for i, want := range []string{"cannot connect to ws://h/: anything else. Trying again.", "::1", "h", ""} {
+		if got := string(r.Returns[i].Bytes); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
 }
 
 func TestReconnect(t *testing.T) {
