@@ -38,6 +38,8 @@ var payloadMembers = map[string][]string{
 	"delete-file": {"path", "recursive"},
 	"move-file":   {"from", "to", "replace"},
 	"edit-file":   {"path", "oldBase64", "newBase64", "count"},
+	"send-keys":   {"textBase64", "keys"},
+	"send-event":  {"event", "arguments"},
 }
 
 // hostileFrames are frames of which one member is strange or missing, and texts that are no frames at all.

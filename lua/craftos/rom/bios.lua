@@ -103,15 +103,14 @@ end
 
 -- Text ---------------------------------------------------------------------------------------------------------------
 
-function write(text)
-  expect(1, text, "string", "number")
-  text = tostring(text)
+-- A cursor that writes words and breaks lines, scrolling at the bottom.
+local function newPen()
   local width, height = term.getSize()
   local x, y = term.getCursorPos()
-  local lines = 0
+  local pen = { lines = 0 }
 
-  local function newLine()
-    lines = lines + 1
+  function pen.newLine()
+    pen.lines = pen.lines + 1
     if y + 1 <= height then
       y = y + 1
       term.setCursorPos(1, y)
@@ -124,46 +123,59 @@ function write(text)
     x = 1
   end
 
+  function pen.put(text)
+    term.setCursorPos(x, y)
+    term.write(text)
+    x = x + #text
+  end
+
+  --- Writes a word on the next line if it does not fit on this one, or in pieces if it fits on none.
+  function pen.word(word)
+    if #word <= width then
+      if x + #word - 1 > width then
+        pen.newLine()
+      end
+      pen.put(word)
+      return
+    end
+    while #word > 0 do
+      if x > width then
+        pen.newLine()
+      end
+      local room = width - x + 1
+      pen.put(word:sub(1, room))
+      word = word:sub(room + 1)
+    end
+  end
+
+  function pen.rest()
+    term.setCursorPos(x, y)
+  end
+
+  return pen
+end
+
+function write(text)
+  expect(1, text, "string", "number")
+  text = tostring(text)
+  local pen = newPen()
   local at, length = 1, #text
   while at <= length do
     local c = text:sub(at, at)
+    local _, last = nil, at
     if c == "\n" then
-      newLine()
-      at = at + 1
+      pen.newLine()
     elseif c == " " or c == "\t" then
-      local _, last = text:find("^[ \t]+", at)
-      local blank = text:sub(at, last)
-      term.setCursorPos(x, y)
-      term.write(blank)
-      x = x + #blank
-      at = last + 1
+      _, last = text:find("^[ \t]+", at)
+      pen.put(text:sub(at, last))
     else
-      local _, last = text:find("^[^ \t\n]+", at)
-      local word = text:sub(at, last)
-      at = last + 1
-      if #word > width then
-        while #word > 0 do
-          if x > width then
-            newLine()
-          end
-          local room = width - x + 1
-          term.setCursorPos(x, y)
-          term.write(word:sub(1, room))
-          x = x + math.min(#word, room)
-          word = word:sub(room + 1)
-        end
-      else
-        if x + #word - 1 > width then
-          newLine()
-        end
-        term.setCursorPos(x, y)
-        term.write(word)
-        x = x + #word
-      end
+      _, last = text:find("^[^ \t\n]+", at)
+      pen.word(text:sub(at, last))
     end
+    at = last + 1
   end
-  term.setCursorPos(x, y)
-  return lines
+  pen.rest()
+  return pen.lines
 end
 
 function print(...)

@@ -6,20 +6,9 @@ local defaultPath = table.concat({
   "/rom/modules/main/?", "/rom/modules/main/?.lua", "/rom/modules/main/?/init.lua",
 }, ";")
 
-local function make(env, dir)
-  expect(1, env, "table")
-  expect(2, dir, "string")
-
-  local package = {
-    path = defaultPath,
-    config = "/\n;\n?\n!\n-",
-    preload = {},
-    loaded = {
-      _G = env, bit32 = bit32, coroutine = coroutine, math = math, string = string, table = table, utf8 = utf8,
-    },
-  }
-
-  function package.searchpath(name, path, sep, rep)
+-- package.searchpath, for paths relative to dir.
+local function searcher(dir)
+  return function(name, path, sep, rep)
     expect(1, name, "string")
     expect(2, path, "string")
     local file = name:gsub((sep or "."):gsub("%p", "%%%0"), rep or "/")
@@ -36,33 +25,53 @@ local function make(env, dir)
     end
     return nil, table.concat(tried, "\n  ")
   end
+end
 
-  package.loaders = {
-    function(name)
-      if package.preload[name] then
-        return package.preload[name]
-      end
-      return nil, "no field package.preload['" .. name .. "']"
-    end,
-    function(name)
-      local path, reason = package.searchpath(name, package.path)
-      if not path then
-        return nil, reason
-      end
-      local fn, failure = loadfile(path, nil, env)
-      if not fn then
-        error(failure, 0)
-      end
-      return fn, path
-    end,
-  }
+local function preloader(package)
+  return function(name)
+    if package.preload[name] then
+      return package.preload[name]
+    end
+    return nil, "no field package.preload['" .. name .. "']"
+  end
+end
 
-  local loading = {}
+local function fileLoader(package, env)
+  return function(name)
+    local path, reason = package.searchpath(name, package.path)
+    if not path then
+      return nil, reason
+    end
+    local fn, failure = loadfile(path, nil, env)
+    if not fn then
+      error(failure, 0)
+    end
+    return fn, path
+  end
+end
 
-  local function require(name)
+local LOADING = {} -- what package.loaded has for a module that is being loaded
+
+local function run(package, name, fn, extra)
+  package.loaded[name] = LOADING
+  local ok, result = pcall(fn, name, extra)
+  if not ok then
+    package.loaded[name] = nil
+    error(result, 0)
+  end
+  if result ~= nil then
+    package.loaded[name] = result
+  elseif package.loaded[name] == LOADING then
+    package.loaded[name] = true
+  end
+  return package.loaded[name]
+end
+
+local function requirer(package)
+  return function(name)
     expect(1, name, "string")
     local loaded = package.loaded[name]
-    if loaded == loading then
+    if loaded == LOADING then
       error("loop or previous error loading module '" .. name .. "'", 0)
     elseif loaded ~= nil then
       return loaded
@@ -71,25 +80,28 @@ local function make(env, dir)
     for _, loader in ipairs(package.loaders) do
       local fn, extra = loader(name)
       if fn then
-        package.loaded[name] = loading
-        local ok, result = pcall(fn, name, extra)
-        if not ok then
-          package.loaded[name] = nil
-          error(result, 0)
-        end
-        if result ~= nil then
-          package.loaded[name] = result
-        elseif package.loaded[name] == loading then
-          package.loaded[name] = true
-        end
-        return package.loaded[name]
+        return run(package, name, fn, extra)
       end
       reasons[#reasons + 1] = extra
     end
     error("module '" .. name .. "' not found:\n  " .. table.concat(reasons, "\n  "), 2)
   end
+end
 
-  return require, package
+local function make(env, dir)
+  expect(1, env, "table")
+  expect(2, dir, "string")
+  local package = {
+    path = defaultPath,
+    config = "/\n;\n?\n!\n-",
+    preload = {},
+    loaded = {
+      _G = env, bit32 = bit32, coroutine = coroutine, math = math, string = string, table = table, utf8 = utf8,
+    },
+    searchpath = searcher(dir),
+  }
+  package.loaders = { preloader(package), fileLoader(package, env) }
+  return requirer(package), package
 end
 
 return { make = make }
