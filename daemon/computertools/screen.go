@@ -10,8 +10,9 @@ import (
 	"github.com/traposd/traposd/gateway"
 )
 
-// maxScreenCells bounds what a computer may call its screen; the largest terminal of the game has far fewer.
-const maxScreenCells = 1 << 16
+// maxScreenCells bounds what a computer may call its screen, and so what drawing it costs; the terminals of the game have 969 at
+// most, those of emulators some thousands.
+const maxScreenCells = 1 << 14
 
 // colours of a screen, by the digit that stands for one.
 const colours = "0123456789abcdef"
