@@ -191,7 +191,7 @@ func (c *call) relay(ctx context.Context, to target, params json.RawMessage) ([]
 	}
 	result, err := c.invoke(ctx, to.entry, request)
 	if err == nil && InputRequired(result) {
-		result, err = c.required(result)
+		result, err = c.fulfil(ctx, to.entry, request, result)
 	}
 	if err != nil {
 		return nil, c.failure(ctx, to.entry, err)

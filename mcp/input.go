@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 
 	"github.com/traposd/traposd/mcp/wire"
@@ -34,23 +35,61 @@ func InputRequired(result json.RawMessage) bool {
 	return any
 }
 
-// required makes of a result that asks for input what this client can take, or the error that says why it cannot.
-func (c *call) required(result json.RawMessage) (json.RawMessage, error) {
-	_, said := wire.Get(result, "resultType")
-	if said && c.modern() {
+// maxInputRounds bounds how often one call may ask its client for input with a result.
+const maxInputRounds = 10
+
+// fulfil makes of a result that asks for input what the client can take. A 2026-07-28 client gets the questions; a
+// session client is asked them, and the server called again with the answers, until it has enough.
+func (c *call) fulfil(ctx context.Context, entry *Entry, request Request, result json.RawMessage) (json.RawMessage, error) {
+	if _, said := wire.Get(result, "resultType"); said && c.modern() {
 		return result, nil // the server knows the client's capabilities, and that they bind it
 	}
-	requests, _ := wire.Get(result, "inputRequests")
-	for _, request := range wire.Members(requests) {
-		raw, _ := wire.Get(request, "method")
-		method, _ := wire.String(raw)
-		params, _ := wire.Get(request, "params")
-		if err := c.canAsk(method, params); err != nil {
+	for range maxInputRounds {
+		questions, err := c.questions(result)
+		if err != nil {
 			return nil, err
 		}
+		if c.modern() {
+			return wire.Set(result, "resultType", json.RawMessage(`"input_required"`)), nil
+		}
+		answers := json.RawMessage(`{}`)
+		for _, q := range questions {
+			answer, err := c.Request(ctx, q.method, q.params)
+			if err != nil {
+				return nil, err
+			}
+			answers = wire.Set(answers, q.key, answer)
+		}
+		again := request
+		again.Params = wire.Set(request.Params, "inputResponses", answers)
+		if state, ok := wire.Get(result, "requestState"); ok {
+			again.Params = wire.Set(again.Params, "requestState", state)
+		}
+		if result, err = c.invoke(ctx, entry, again); err != nil || !InputRequired(result) {
+			return result, err
+		}
 	}
-	if !c.modern() {
-		return nil, wire.Errorf(CodeClientCannot, "the server asks for input in a way that revision %s does not have", c.revision)
+	return nil, wire.Errorf(CodeServerDown, "server %s asked for input %d times for one %s", quoteShort(entry.Name), maxInputRounds, request.Method)
+}
+
+// inputRequest is one question in a result.
+type inputRequest struct {
+	key, method string
+	params      json.RawMessage
+}
+
+// questions gives the questions of a result; an error if there is one that the client cannot answer.
+func (c *call) questions(result json.RawMessage) (list []inputRequest, err error) {
+	requests, _ := wire.Get(result, "inputRequests")
+	for key, request := range wire.Members(requests) {
+		q := inputRequest{key: key}
+		raw, _ := wire.Get(request, "method")
+		q.method, _ = wire.String(raw)
+		q.params, _ = wire.Get(request, "params")
+		if err := c.canAsk(q.method, q.params); err != nil {
+			return nil, err
+		}
+		list = append(list, q)
 	}
-	return wire.Set(result, "resultType", json.RawMessage(`"input_required"`)), nil
+	return list, nil
 }

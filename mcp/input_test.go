@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/traposd/traposd/mcp"
+	"github.com/traposd/traposd/mcp/wire"
 )
 
 func TestInputRequired(t *testing.T) {
@@ -63,4 +66,54 @@ func TestQuestionsInAResult(t *testing.T) {
 			t.Errorf("%s: a session client gets %s", test.tool, a.body)
 		}
 	}
+}
+
+// TestInputInRounds has a server that asks twice with its result, in the way of either era, and clients of both.
+func TestInputInRounds(t *testing.T) {
+	twice := func(said string) mcp.Server {
+		return serverFunc(func(_ context.Context, req mcp.Request) (json.RawMessage, error) {
+			raw, _ := wire.Get(req.Params, "requestState")
+			state, _ := wire.String(raw)
+			if state == "2" {
+				answers, _ := wire.Get(req.Params, "inputResponses")
+				return json.RawMessage(`{"content":[],"structuredContent":` + string(answers) + `}`), nil
+			}
+			state += "1"
+			if state == "11" {
+				state = "2"
+			}
+			return json.RawMessage(`{` + said + `"inputRequests":{"k` + state + `":{"method":"elicitation/create","params":{"message":"m` + state +
+				`","requestedSchema":{"type":"object","properties":{"a":{"type":"string"}}}}}},"requestState":"` + state + `"}`), nil
+		})
+	}
+	for _, revision := range eras {
+		for name, said := range map[string]string{"said": `"resultType":"input_required",`, "leaked": `"content":[],`} {
+			t.Run(revision+"/"+name, func(t *testing.T) {
+				b := newBed(t, mcp.Options{}, mcp.Entry{ID: "s", Name: "s", Server: twice(said), Tools: tools("t")})
+				session := connect(t, b, revision, &sdk.ClientOptions{
+					ElicitationHandler: func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+						return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"a": r.Params.Message}}, nil
+					},
+				})
+				result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "s__t"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, _ := json.Marshal(result.StructuredContent)
+				equal(t, "the last answers", string(got), `{"k2":{"action":"accept","content":{"a":"m2"}}}`)
+			})
+		}
+	}
+}
+
+func TestAServerThatAsksForEverIsEnded(t *testing.T) {
+	calls := 0 // the calls follow one another
+	b := newBed(t, mcp.Options{}, mcp.Entry{ID: "s", Name: "s", Tools: tools("t"), Server: serverFunc(
+		func(context.Context, mcp.Request) (json.RawMessage, error) {
+			calls++
+			return json.RawMessage(`{"resultType":"input_required","requestState":"s"}`), nil
+		})})
+	a := b.post(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s__t"}}`)
+	equal(t, "answer", a.body, `{"jsonrpc":"2.0","id":1,"error":{"code":-31011,"message":"server \"s\" asked for input 10 times for one tools/call"}}`)
+	equal(t, "calls", calls, 11)
 }
