@@ -113,6 +113,11 @@ func TestFilesThroughTheTools(t *testing.T) {
 	if len(entries) != 1 || entries[0].(map[string]any)["path"] != "d/e/c.txt" || got["free"].(float64) <= 0 || got["capacity"] != 1e6 {
 		t.Errorf("list: %v", got)
 	}
+	large := strings.Repeat("0123456789", 30_000)
+	w.done("write-file", at(map[string]any{"path": "large", "content": large}))
+	if got := w.done("read-file", at(map[string]any{"path": "large", "length": 1 << 20})); got["content"] != large {
+		t.Error("a large file came back differently")
+	}
 	if kind := w.refused("delete-file", at(map[string]any{"path": "d"})); kind != "is_directory" {
 		t.Errorf("delete a full directory: %v", kind)
 	}

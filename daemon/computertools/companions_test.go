@@ -80,7 +80,7 @@ func TestCompanions(t *testing.T) {
 			`{"ok":false,"kind":"mismatch","errorBase64":"` + b64("twice") + `"}`, `{"ok":false,"error":{"kind":"mismatch","message":"twice"}}`, "[mismatch] twice",
 		},
 		{
-			"send-keys", `{"computer":"1","text":"é\n","keys":["up","leftCtrl+a"]}`, `{"textBase64":"` + b64("\xe9\n") + `","keys":["up","leftCtrl+a"]}`,
+			"send-keys", `{"computer":"1","text":"é\r\n","keys":["up","leftCtrl+a"]}`, `{"textBase64":"` + b64("\xe9\n") + `","keys":["up","leftCtrl+a"]}`,
 			`{"ok":true,"typed":4}`, `{"ok":true,"typed":4}`, "4 characters and keys typed",
 		},
 		{"send-keys", `{"computer":"1","keys":["up"]}`, `{"textBase64":"","keys":["up"]}`, `{"ok":true,"typed":1}`, `{"ok":true,"typed":1}`, "1 characters and keys typed"},

@@ -186,6 +186,7 @@ func TestBadArguments(t *testing.T) {
 		{"edit-file", `{"computer":"1:","path":"a","old":"x","new":"x","count":-1}`, "count"},
 		{"send-keys", `{"computer":"1:"}`, "text"},
 		{"send-keys", `{"computer":"1:","text":"€"}`, "keyboard"},
+		{"send-keys", `{"computer":"1:","text":"\u001b[A"}`, "keyboard"},
 		{"send-keys", `{"computer":"1:","text":"` + strings.Repeat("x", 4097) + `"}`, "4096"},
 		{"send-event", `{"computer":"1:","event":"x","arguments":[1,null]}`, "null"},
 		{"reboot-computer", `{"computer":"1:","waitSeconds":121}`, "waitSeconds"},

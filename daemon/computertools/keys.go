@@ -3,6 +3,7 @@ package computertools
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -41,8 +42,8 @@ func (s *Server) sendKeys() tool {
 
 func (s *Server) typeKeys(ctx context.Context, in keysInput) (keysOutput, error) {
 	typed := bytes64{}
-	for _, r := range in.Text {
-		if r > 0xff || r == 0 {
+	for _, r := range strings.ReplaceAll(in.Text, "\r\n", "\n") {
+		if r > 0xff || r < ' ' && r != '\n' && r != '\t' {
 			return keysOutput{}, badRequest("the game's keyboard has no %q", r)
 		}
 		typed = append(typed, byte(r))
