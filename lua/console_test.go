@@ -112,8 +112,12 @@ func TestConsole(t *testing.T) {
 }
 
 func infoAndReboot(t *testing.T, h *host, p *peer) {
-	// A turtle, as far as Lua can tell.
-	p.exec(`_G.turtle = {getFuelLevel = function() return 120 end, getFuelLimit = function() return 20000 end,
+	// A turtle with a wireless modem in reach of GPS hosts, as far as Lua can tell.
+	p.exec(`_G.gps = {locate = function() return 1, 2.5, -3 end}
+		peripheral.getNames = function() return {"left"} end
+		peripheral.getType = function() return "modem", "peripheral_hub" end
+		peripheral.call = function(_, method) return method == "isWireless" end
+		_G.turtle = {getFuelLevel = function() return 120 end, getFuelLimit = function() return 20000 end,
 		getSelectedSlot = function() return 2 end,
 		getItemDetail = function(slot) if slot == 3 then return {name = "minecraft:coal", count = 7} end end}`, time.Minute)
 	var got struct {
@@ -129,10 +133,15 @@ func infoAndReboot(t *testing.T, h *host, p *peer) {
 				Name        string
 			}
 		} `json:"turtle"`
-		Peripherals []any `json:"peripherals"`
+		Position    struct{ X, Y, Z float64 }
+		Peripherals []struct {
+			Name  string
+			Types []string
+		}
 	}
 	p.answer(p.call("computer-info", map[string]any{}), &got)
-	if !got.OK || got.ID != 5 || string(got.Label) != "f:é" || got.Type != "turtle" || got.Free == 0 || got.Peripherals == nil {
+	if !got.OK || got.ID != 5 || string(got.Label) != "f:é" || got.Type != "turtle" || got.Free == 0 || got.Position.Y != 2.5 || got.Position.Z != -3 ||
+		len(got.Peripherals) != 1 || got.Peripherals[0].Name != "left" || strings.Join(got.Peripherals[0].Types, " ") != "modem peripheral_hub" {
 		t.Errorf("info: %+v", got)
 	}
 	if inv := got.Turtle.Inventory; got.Turtle.Fuel != 120 || len(inv) != 1 || inv[0].Slot != 3 || inv[0].Name != "minecraft:coal" || inv[0].Count != 7 {
