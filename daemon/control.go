@@ -39,11 +39,13 @@ func startControl(listener net.Listener, ops operations, log *zap.Logger) *contr
 	return c
 }
 
-// close ends the socket and waits for the answers under way.
+// close ends the socket and waits for the answers under way; what is left after drainTimeout, or when ctx ends, is cut off.
 func (c *control) close(ctx context.Context) error {
-	err := c.server.Shutdown(ctx)
-	if err != nil {
-		err = errors.Join(err, c.server.Close())
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	var err error
+	if c.server.Shutdown(ctx) != nil {
+		err = c.server.Close()
 	}
 	if served := <-c.served; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)

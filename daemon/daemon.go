@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -38,6 +39,7 @@ type Daemon struct {
 	watcher              *watch.Watcher
 	offers               *offers
 	gate                 gate
+	storing              sync.Mutex // held while a state file is read, changed and written
 	metrics              *metrics
 }
 
@@ -49,8 +51,14 @@ func New(settings Settings, version string, log *zap.Logger) *Daemon {
 // Ready is closed when the service can be used.
 func (d *Daemon) Ready() <-chan struct{} { return d.ready }
 
-// MCPURL is the listener's endpoint. It is known once Ready is closed.
-func (d *Daemon) MCPURL() string { return "http://" + d.mcpAddr.String() + "/mcp" }
+// MCPURL is the listener's endpoint, as this machine reaches it. It is known once Ready is closed.
+func (d *Daemon) MCPURL() string {
+	addr := d.mcpAddr.String()
+	if tcp, ok := d.mcpAddr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port)) // a Host of 0.0.0.0 would be refused
+	}
+	return "http://" + addr + "/mcp"
+}
 
 // GatewayURL is where computers connect, empty without a gateway. It is known once Ready is closed.
 func (d *Daemon) GatewayURL() string {
@@ -64,6 +72,8 @@ func (d *Daemon) GatewayURL() string {
 // ErrAddressInUse or ErrSettings before any server's process is started.
 func (d *Daemon) Run(ctx context.Context) error {
 	d.since = time.Now()
+	reloads, endSignals := catchSignals()
+	defer endSignals()
 	controlListener, release, err := listenControl(ctx, d.settings.RuntimeDir)
 	if err != nil {
 		return err
@@ -92,7 +102,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 			d.log.Error("the file watcher ended; edits are not seen until a restart", zap.Error(err))
 		}
 	})
-	loops.Go(func() { d.reloadOnSignal(running) })
+	loops.Go(func() { d.reloadOn(running, reloads) })
 	close(d.ready)
 
 	var failed error

@@ -18,6 +18,13 @@ const (
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 64 << 10
+
+	// transferTimeout bounds an answer that is not a stream, and what computers send that is no WebSocket.
+	transferTimeout = 30 * time.Second
+
+	// drainTimeout is how long a stop waits for connections once every request has been dealt with: those that are left
+	// have sent half a request or none, or do not read their answer.
+	drainTimeout = 500 * time.Millisecond
 )
 
 // sockets are the two bound addresses; gateway is nil when it is off.
@@ -67,24 +74,23 @@ func (d *Daemon) serve(s sockets) *httpServers {
 	mux.Handle("/mcp/", d.listener.Guard(d.offers))
 	mux.Handle("GET /metrics", d.listener.Guard(d.metrics.handler()))
 	mux.Handle("/", d.listener.Guard(http.NotFoundHandler()))
-	servers.start(s.mcp, mux, d.log.Named("http"))
+	servers.start(s.mcp, &http.Server{Handler: mux}, d.log.Named("http"))
 	if s.gateway != nil {
-		servers.start(s.gateway, d.gateway, d.log.Named("http"))
+		servers.start(s.gateway, &http.Server{Handler: d.gateway, ReadTimeout: transferTimeout}, d.log.Named("http"))
 	}
 	return servers
 }
 
-func (s *httpServers) start(listener net.Listener, handler http.Handler, log *zap.Logger) {
+func (s *httpServers) start(listener net.Listener, server *http.Server, log *zap.Logger) {
 	// What a peer does wrong is no news at the default level.
 	errorLog, err := zap.NewStdLogAt(log, zap.DebugLevel)
 	if err != nil {
 		errorLog = zap.NewStdLog(log)
 	}
-	// No WriteTimeout and no ReadTimeout: both would cut the streams.
-	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeaderBytes, ErrorLog: errorLog,
-	}
+	// A ReadTimeout would cut the streams of the MCP listener. The WriteTimeout does not: they set it anew at each write.
+	server.WriteTimeout = transferTimeout
+	server.ReadHeaderTimeout, server.IdleTimeout = headerTimeout, idleTimeout
+	server.MaxHeaderBytes, server.ErrorLog = maxHeaderBytes, errorLog
 	s.all = append(s.all, server)
 	s.wg.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -93,8 +99,10 @@ func (s *httpServers) start(listener net.Listener, handler http.Handler, log *za
 	})
 }
 
-// close ends both servers and waits for them; what still answers when ctx ends is cut off.
+// close ends both servers and waits for them; what is left after drainTimeout, or when ctx ends, is cut off.
 func (s *httpServers) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
 	var errs []error
 	for _, server := range s.all {
 		if err := server.Shutdown(ctx); err != nil {

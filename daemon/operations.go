@@ -49,7 +49,10 @@ func (d *Daemon) approve(ctx context.Context, name string) (PendingReport, error
 	if err != nil {
 		return PendingReport{}, err
 	}
-	if err := approve(d.settings.StateDir, chosen, time.Now().UTC()); err != nil {
+	d.storing.Lock()
+	err = approve(d.settings.StateDir, chosen, time.Now().UTC())
+	d.storing.Unlock()
+	if err != nil {
 		return PendingReport{}, err
 	}
 	return PendingReport{Version: reportVersion, Pending: chosen}, d.reload(ctx)
@@ -57,7 +60,9 @@ func (d *Daemon) approve(ctx context.Context, name string) (PendingReport, error
 
 // addWorkspace and removeWorkspace change the stored list and apply it.
 func (d *Daemon) addWorkspace(ctx context.Context, dir string, approve bool) (Workspace, error) {
+	d.storing.Lock()
 	w, err := AddWorkspace(d.settings.StateDir, dir, approve)
+	d.storing.Unlock()
 	if err != nil {
 		return Workspace{}, err
 	}
@@ -65,7 +70,9 @@ func (d *Daemon) addWorkspace(ctx context.Context, dir string, approve bool) (Wo
 }
 
 func (d *Daemon) removeWorkspace(ctx context.Context, dir string) (Workspace, error) {
+	d.storing.Lock()
 	w, err := RemoveWorkspace(d.settings.StateDir, dir)
+	d.storing.Unlock()
 	if err != nil {
 		return Workspace{}, err
 	}

@@ -1,6 +1,11 @@
 package daemon
 
-import "context"
+import (
+	"context"
+	"os"
+)
 
-// reloadOnSignal waits for ctx: there is no such signal; `traposd reload` does it.
-func (d *Daemon) reloadOnSignal(ctx context.Context) { <-ctx.Done() }
+// catchSignals: Windows has none of them; `traposd reload` does the same there.
+func catchSignals() (reloads <-chan os.Signal, end func()) { return nil, func() {} }
+
+func (d *Daemon) reloadOn(context.Context, <-chan os.Signal) {}

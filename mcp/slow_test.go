@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -49,7 +50,9 @@ func slowBed(t *testing.T, test func(t *testing.T, l *mcp.Listener, dial func() 
 			t.Errorf("the listener did not close: %v", err)
 		}
 		_ = server.Close()
-		<-served
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
 	})
 }
 
@@ -121,7 +124,7 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 					for err == nil { // the server reads what is sent, until it closes
 						_, err = io.WriteString(conn, "x")
 					}
-					if err == io.ErrClosedPipe {
+					if errors.Is(err, io.ErrClosedPipe) {
 						err = nil
 					}
 				}
