@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -13,8 +14,8 @@ const glyphWidth = 5
 // hold the character, 8 what hangs below the line.
 type glyph [cellHeight]byte
 
-// font.txt has a character per line: itself, and its rows 1 to 8 (the last may be left out), # for ink. It was drawn for this
-// program.
+// font.txt has a character per line: itself (those below 32 as lowRunes has them), and its rows 1 to 8 (the last may
+// be left out), # for ink. It was drawn for this program.
 //
 //go:embed font.txt
 var fontText string
@@ -50,6 +51,11 @@ func loadGlyphs() (all [256]glyph) {
 		must(err)
 		all[c] = g
 	}
+	for low, r := range lowRunes {
+		if r > ' ' && r <= 0xff { // two signs are in Latin-1 as well
+			all[r] = all[low]
+		}
+	}
 	for letters := []rune(composed); len(letters) > 0; letters = letters[3:] {
 		letter, base, accent := letters[0], letters[1], accents[letters[2]]
 		g := all[base]
@@ -65,8 +71,15 @@ func loadGlyphs() (all [256]glyph) {
 
 // parseGlyph reads "A .###. #...# …".
 func parseGlyph(line []rune) (c byte, g glyph, err error) {
-	if len(line) < 3 || line[0] > 0xff || line[1] != ' ' {
+	if len(line) < 3 || line[1] != ' ' {
 		return 0, g, errors.New("font.txt: a line is no character and its rows")
+	}
+	at := int(line[0])
+	if low := slices.Index(lowRunes, line[0]); low >= 0 {
+		at = low
+	}
+	if at > 0xff {
+		return 0, g, fmt.Errorf("font.txt: the game has no %q", line[0])
 	}
 	rows := strings.Fields(string(line[2:]))
 	if len(rows) != 7 && len(rows) != 8 {
@@ -83,5 +96,5 @@ func parseGlyph(line []rune) (c byte, g glyph, err error) {
 			}
 		}
 	}
-	return byte(line[0]), g, nil
+	return byte(at), g, nil
 }

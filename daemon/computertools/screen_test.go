@@ -53,8 +53,8 @@ func TestReadScreen(t *testing.T) {
 	if got := inkOf(img, 0, 1); got != strings.TrimSpace(strings.Repeat("###...\n", 9)) {
 		t.Errorf("the left half block is drawn\n%s", got)
 	}
-	if r, g, b, _ := img.At(3*12, 18+4*2).RGBA(); r>>8 != 0xcc || g>>8 != 0x4c || b>>8 != 0x4c {
-		t.Errorf("the edge of the box is %x %x %x", r>>8, g>>8, b>>8)
+	if r, g, b, _ := img.At(3*12+4, 18+4*2).RGBA(); r>>8 != 0xcc || g>>8 != 0x4c || b>>8 != 0x4c {
+		t.Errorf("the heart is %x %x %x", r>>8, g>>8, b>>8)
 	}
 	if result, s := call(t, replying(&asked, answer), "read-screen", `{"computer":"1","image":false}`); len(result.Content) != 1 || s["foreground"] != nil {
 		t.Errorf("without the image and colours: %v", s)
@@ -111,18 +111,21 @@ func TestReadScreenOfNonsense(t *testing.T) {
 // Every printable character is drawn, and differently from every other.
 func TestGlyphs(t *testing.T) {
 	seen := map[glyph]int{}
-	for c := '!'; c <= 'ÿ'; c++ {
-		if c >= 0x7f && c < 0xa1 {
+	if len(lowRunes) != 32 {
+		t.Fatalf("%d characters below 32", len(lowRunes))
+	}
+	for c := '\x01'; c <= 'ÿ'; c++ {
+		if c == ' ' || c >= 0x7f && c < 0xa1 {
 			continue
 		}
 		g := glyphs[c]
 		if g == missing {
-			if c < 0x7f {
+			if c > ' ' && c < 0x7f {
 				t.Errorf("%q is not drawn", c)
 			}
 			continue
 		}
-		if other, found := seen[g]; found {
+		if other, found := seen[g]; found && lowRunes[other%32] != c {
 			t.Errorf("%q looks like %q", c, rune(other))
 		}
 		seen[g] = int(c)
