@@ -49,6 +49,7 @@ func (e *endpoint) serveListen(ctx context.Context, w http.ResponseWriter, c *ca
 		return
 	}
 	defer e.l.removeListen(li)
+	li.tell(e.catalogue.snapshot().sums()) // of what has changed since, nobody has told this stream
 	if string(agreed) == `{}` {
 		li.out.finish(li.result()) // nothing will ever come
 	}
