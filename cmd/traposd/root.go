@@ -34,7 +34,8 @@ func execute(ctx context.Context, args []string, std streams) int {
 	return daemon.ExitCode(err)
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// oneLine makes an error fit for a terminal: what it tells of may come from a server or a computer.
+func oneLine(s string) string { return printable(strings.Join(strings.Fields(s), " ")) }
 
 // toldError is a failure that the command has told in its own words.
 type toldError struct{ cause error }

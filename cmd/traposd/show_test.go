@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/traposd/traposd/daemon"
+)
+
+// hostile is what a computer or a server could have a terminal do: two ways to begin a control sequence, DEL, text turned
+// around, and a tag character beyond the first plane.
+const hostile = "a\x1b[2J\u009b2J\x7f\u202eb\U000e0001é"
+
+func TestNothingThatIsPrintedSteersTheTerminal(t *testing.T) {
+	structured, err := json.Marshal(map[string]string{"output": hostile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, asJSON := range []bool{false, true} {
+		var out bytes.Buffer
+		cmd := &cobra.Command{}
+		cmd.SetOut(&out)
+		if err := showResult(cmd, daemon.ToolResult{Text: hostile, Structured: structured}, asJSON); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); strings.ContainsAny(text, "\x1b\u009b\x7f\u202e\U000e0001") || !strings.Contains(text, "é") {
+			t.Errorf("json %v: printed %q", asJSON, text)
+		}
+		var parsed map[string]string
+		if asJSON && (json.Unmarshal(out.Bytes(), &parsed) != nil || parsed["output"] != hostile) {
+			t.Errorf("the JSON says %q", parsed["output"])
+		}
+	}
+	if text := oneLine(errors.New(hostile).Error()); strings.ContainsAny(text, "\x1b\u009b\x7f\u202e") {
+		t.Errorf("the error prints as %q", text)
+	}
+}
