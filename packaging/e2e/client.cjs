@@ -1,13 +1,15 @@
-// A client made with the TypeScript SDK v1, the one that most clients in use are made with. It does one thing with the
-// server at URL and prints what came of it as JSON. Usage: node client.cjs URL cancel|drop|lose|progress|changes
-// E2E_DIR is where the SDK is installed.
+// A client made with the TypeScript SDK: v1, which most clients in use are made with, or v2, as a client of either era. It
+// does one thing with the server at URL and prints what came of it as JSON.
+// Usage: node client.cjs URL v1|v2|v2-modern cancel|drop|lose|progress|changes
+// E2E_DIR is where the SDKs are installed.
 const { createRequire } = require('node:module');
-const sdk = createRequire(process.env.E2E_DIR + '/package.json');
-const { Client } = sdk('@modelcontextprotocol/sdk/client/index.js');
-const { StreamableHTTPClientTransport } = sdk('@modelcontextprotocol/sdk/client/streamableHttp.js');
-const { ToolListChangedNotificationSchema } = sdk('@modelcontextprotocol/sdk/types.js');
+const installed = createRequire(process.env.E2E_DIR + '/package.json');
+const [url, sdk, what] = process.argv.slice(2);
+const v1 = sdk === 'v1', modern = sdk === 'v2-modern';
+const { Client } = installed(v1 ? '@modelcontextprotocol/sdk/client/index.js' : '@modelcontextprotocol/client');
+const { StreamableHTTPClientTransport } = installed(v1 ? '@modelcontextprotocol/sdk/client/streamableHttp.js' : '@modelcontextprotocol/client');
+const toolsChanged = v1 ? installed('@modelcontextprotocol/sdk/types.js').ToolListChangedNotificationSchema : 'notifications/tools/list_changed';
 
-const [url, what] = process.argv.slice(2);
 const say = (value) => require('node:fs').writeSync(1, JSON.stringify(value) + '\n');
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
@@ -16,9 +18,9 @@ const cut = new AbortController();
 const cuttable = (input, init) => fetch(input, { ...init, signal: AbortSignal.any([cut.signal, ...(init?.signal ? [init.signal] : [])]) });
 
 async function main() {
-  const client = new Client({ name: 'typescript', version: '1' });
+  const client = new Client({ name: 'typescript', version: '1' }, modern ? { versionNegotiation: { mode: { pin: '2026-07-28' } } } : {});
   await client.connect(new StreamableHTTPClientTransport(new URL(url), what === 'drop' ? { fetch: cuttable } : {}));
-  const call = (name, options) => client.callTool({ name, arguments: {} }, undefined, options);
+  const call = (name, options) => client.callTool({ name, arguments: {} }, ...(v1 ? [undefined] : []), options);
   const cancel = new AbortController();
   const ways = { // how to end a call, once its progress shows that it has begun
     cancel: () => { say({ at: Date.now() }); cancel.abort('enough'); },
@@ -40,11 +42,12 @@ async function main() {
   }
   if (what === 'changes') {
     let count = 0;
-    client.setNotificationHandler(ToolListChangedNotificationSchema, () => { count++; });
-    await client.listTools();
+    client.setNotificationHandler(toolsChanged, () => { count++; });
+    if (modern) await client.listen({ toolsListChanged: true });
+    const before = (await client.listTools()).tools.length;
     await call('add');
     await pause(1000); // far longer than any debounce
-    say({ count, tools: (await client.listTools()).tools.map((tool) => tool.name) });
+    say({ count, more: (await client.listTools()).tools.length - before });
   }
   await client.close();
 }

@@ -6,10 +6,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,8 +48,9 @@ func slowServer(t *testing.T) (url string, cancelled chan time.Time) {
 		}
 		return &sdk.CallToolResult{}, nil, nil
 	})
+	var added atomic.Int32
 	add("add", func(context.Context, *sdk.CallToolRequest, any) (*sdk.CallToolResult, any, error) {
-		add("added", func(context.Context, *sdk.CallToolRequest, any) (*sdk.CallToolResult, any, error) {
+		add(fmt.Sprint("added", added.Add(1)), func(context.Context, *sdk.CallToolRequest, any) (*sdk.CallToolResult, any, error) {
 			return &sdk.CallToolResult{}, nil, nil
 		})
 		return &sdk.CallToolResult{}, nil, nil
@@ -60,9 +63,9 @@ func slowServer(t *testing.T) (url string, cancelled chan time.Time) {
 	return web.URL, cancelled
 }
 
-// TestTypeScriptClient is about what the SDK that most clients are made with sees through the relay: cancellation by all
-// three ways, progress, and changes of the list.
-func TestTypeScriptClient(t *testing.T) {
+// TestTypeScriptClients is about what the SDKs that most clients are made with see through the relay, in either era:
+// cancellation by all three ways, progress, and changes of the list.
+func TestTypeScriptClients(t *testing.T) {
 	b := newBed(t)
 	url, cancelled := slowServer(t)
 	b.write(`{"mcpServers": {"slow": {"type": "http", "url": "` + url + `"}}}`)
@@ -70,55 +73,55 @@ func TestTypeScriptClient(t *testing.T) {
 	b.await("slow", func() bool { return b.server("slow").State == "ready" })
 	view := b.url + "/s/slow"
 
-	for _, way := range []string{"cancel", "drop", "lose"} {
-		best := b.typescript(t, view, way, cancelled)
-		for range 2 { // a busy machine wakes processes late, whatever they wait for
-			if best > cancelLimit {
-				best = min(best, b.typescript(t, view, way, cancelled))
+	for _, client := range []string{"v1", "v2", "v2-modern"} {
+		t.Run(client, func(t *testing.T) {
+			for _, way := range []string{"cancel", "drop", "lose"} {
+				best := b.typescript(t, cancelled, view, client, way)
+				for range 2 { // a busy machine wakes processes late, whatever they wait for
+					if best > cancelLimit {
+						best = min(best, b.typescript(t, cancelled, view, client, way))
+					}
+				}
+				t.Logf("%s: the server knew %v later", way, best)
+				if best > cancelLimit {
+					t.Errorf("%s: the server knew %v later, want at most %v", way, best, cancelLimit)
+				}
 			}
-		}
-		t.Logf("%s: the server knew %v later", way, best)
-		if best > cancelLimit {
-			t.Errorf("%s: the server knew %v later, want at most %v", way, best, cancelLimit)
-		}
-	}
-
-	var order struct {
-		Steps []int
-		Late  int
-	}
-	b.typescriptSays(t, view, "progress", &order)
-	if !slices.IsSorted(order.Steps) || len(order.Steps) != progressSteps || order.Late > 0 {
-		t.Errorf("progress: %d steps, %d of them after the result: %v", len(order.Steps), order.Late, order.Steps)
-	}
-	var change struct {
-		Count int
-		Tools []string
-	}
-	b.typescriptSays(t, view, "changes", &change)
-	if change.Count != 1 || !slices.Contains(change.Tools, "added") {
-		t.Errorf("one new tool: %d times list_changed, tools %v", change.Count, change.Tools)
+			var order struct {
+				Steps []int
+				Late  int
+			}
+			b.typescriptSays(t, &order, view, client, "progress")
+			if !slices.IsSorted(order.Steps) || len(order.Steps) != progressSteps || order.Late > 0 {
+				t.Errorf("progress: %d steps, %d of them after the result: %v", len(order.Steps), order.Late, order.Steps)
+			}
+			var change struct{ Count, More int }
+			b.typescriptSays(t, &change, view, client, "changes")
+			if change.Count != 1 || change.More != 1 {
+				t.Errorf("one new tool: %d times list_changed, %d tools more", change.Count, change.More)
+			}
+		})
 	}
 	b.stop()
 }
 
 // typescriptSays runs the client and decodes what it prints.
-func (b *bed) typescriptSays(t *testing.T, url, what string, value any) {
+func (b *bed) typescriptSays(t *testing.T, value any, args ...string) {
 	t.Helper()
-	cmd := b.command(filepath.Join(b.npm, "node_modules", ".bin", "node"), "client.cjs", url, what)
+	cmd := b.command(filepath.Join(b.npm, "node_modules", ".bin", "node"), append([]string{"client.cjs"}, args...)...)
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s: %v\n%s", what, err, out)
+		t.Fatalf("%v: %v\n%s", args, err, out)
 	}
 	if err := json.Unmarshal(out, value); err != nil {
-		t.Fatalf("%s: %v\n%s", what, err, out)
+		t.Fatalf("%v: %v\n%s", args, err, out)
 	}
 }
 
 // typescript has the client begin a call and end it in one way, and gives how much later the server knew.
-func (b *bed) typescript(t *testing.T, url, way string, cancelled chan time.Time) time.Duration {
+func (b *bed) typescript(t *testing.T, cancelled chan time.Time, args ...string) time.Duration {
 	t.Helper()
-	cmd := b.command(filepath.Join(b.npm, "node_modules", ".bin", "node"), "client.cjs", url, way)
+	cmd := b.command(filepath.Join(b.npm, "node_modules", ".bin", "node"), append([]string{"client.cjs"}, args...)...)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -141,13 +144,13 @@ func (b *bed) typescript(t *testing.T, url, way string, cancelled chan time.Time
 		case at := <-cancelled:
 			late = at.Sub(time.UnixMilli(ended.At))
 		case <-time.After(limit):
-			t.Errorf("%s: the server never knew", way)
+			t.Errorf("%v: the server never knew", args)
 		}
 	}
 	_ = in.Close()
 	_ = cmd.Wait() // the client that gets lost is killed
 	if err != nil {
-		t.Fatalf("%s: %v", way, err)
+		t.Fatalf("%v: %v", args, err)
 	}
 	return late
 }
