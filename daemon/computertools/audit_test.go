@@ -45,7 +45,7 @@ func TestAudit(t *testing.T) {
 				return json.RawMessage(c.answer), nil
 			},
 		}
-		callWith(t, New(r, Options{Logger: zap.New(core)}), c.tool, c.arguments)
+		callWith(t, over(r, zap.New(core)), c.tool, c.arguments)
 		lines := logs.All()
 		if c.outcome == "" {
 			if len(lines) != 0 {

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/zap"
 
 	"github.com/traposd/traposd/gateway"
 	"github.com/traposd/traposd/mcp"
@@ -46,7 +48,16 @@ func (client) Name() string { return "tester/1" }
 
 func call(t *testing.T, r Registry, tool, arguments string) (*sdk.CallToolResult, map[string]any) {
 	t.Helper()
-	return callWith(t, New(r, Options{}), tool, arguments)
+	return callWith(t, over(r, zap.NewNop()), tool, arguments)
+}
+
+var shared = sync.OnceValue(func() *Server { return New(nil, Options{}) })
+
+// over is the tools over a registry. They are made once, since that takes a while: the tests run one after another.
+func over(r Registry, log *zap.Logger) *Server {
+	s := shared()
+	s.registry, s.log = r, log
+	return s
 }
 
 func callWith(t *testing.T, s *Server, tool, arguments string) (*sdk.CallToolResult, map[string]any) {
