@@ -218,6 +218,32 @@ func TestStuckWriteEnds(t *testing.T) {
 	})
 }
 
+func TestRefusalsFloodNoLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var th throttle
+		lines, told := 0, 0
+		for i := range 1000 {
+			code := CodeBadRequest
+			if i%100 == 50 {
+				code = CodeUnsupportedProtocol // another mistake is not hidden by the first
+			}
+			if repeats, loud := th.failed("192.0.2.1", code, time.Now()); loud {
+				lines, told = lines+1, told+1+repeats
+			}
+		}
+		if lines != 2 {
+			t.Errorf("%d lines for two kinds of mistakes", lines)
+		}
+		if !th.wait("192.0.2.1", nil) || len(th.hosts) != 1 || th.hosts["192.0.2.1"].score != 0 {
+			t.Error("a mistake that is no wrong password slows the address down")
+		}
+		time.Sleep(throttleQuiet)
+		if repeats, loud := th.failed("192.0.2.1", CodeBadRequest, time.Now()); !loud || repeats != 989 {
+			t.Errorf("a minute later: loud %v, %d repeats", loud, repeats)
+		}
+	})
+}
+
 func TestThrottle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var th throttle
@@ -235,7 +261,7 @@ func TestThrottle(t *testing.T) {
 			if i <= throttleFree && d != 0 {
 				t.Fatalf("failure %d waits %v", i, d)
 			}
-			if _, l := th.failed("192.0.2.1", time.Now()); l {
+			if _, l := th.failed("192.0.2.1", CodeUnauthorized, time.Now()); l {
 				loud++
 			}
 		}
@@ -252,10 +278,10 @@ func TestThrottle(t *testing.T) {
 		if d := judge("192.0.2.1"); d != 0 {
 			t.Errorf("after a rest it waits %v", d)
 		}
-		th.failed("2001:db8::1", time.Now())
-		th.failed("2001:db8::2", time.Now())
+		th.failed("2001:db8::1", CodeUnauthorized, time.Now())
+		th.failed("2001:db8::2", CodeUnauthorized, time.Now())
 		for i := range throttleHosts + 10 {
-			th.failed(string(rune('a'+i%26))+time.Duration(i).String(), time.Now())
+			th.failed(string(rune('a'+i%26))+time.Duration(i).String(), CodeUnauthorized, time.Now())
 		}
 		if n := len(th.hosts); n > throttleHosts {
 			t.Errorf("%d addresses are remembered", n)
@@ -267,7 +293,7 @@ func TestThrottleBoundsTheWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var th throttle
 		for range throttleScore {
-			th.failed("h", time.Now())
+			th.failed("h", CodeUnauthorized, time.Now())
 		}
 		done := make(chan struct{})
 		results := make(chan bool, throttleWaiting)

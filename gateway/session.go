@@ -121,11 +121,7 @@ func (s *session) refuse(id *identity, e *Error) {
 	}
 	_ = s.conn.WriteMessage(websocket.TextMessage, appendHelloError(nil, e))
 	s.writeClose(closeCodeOf(e.Code), e.Message)
-	repeats, loud := 0, true
-	if e.Code == CodeUnauthorized {
-		repeats, loud = s.g.throttle.failed(s.host, time.Now())
-	}
-	if loud {
+	if repeats, loud := s.g.throttle.failed(s.host, e.Code, time.Now()); loud {
 		fields := []zap.Field{zap.String("remote", s.remote), zap.String("code", string(e.Code)), zap.String("err", e.Message)}
 		if id != nil {
 			fields = append(fields, zap.String("network", id.network), zap.String("computer", id.traposID))

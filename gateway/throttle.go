@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// throttle slows the addresses down from which wrong passwords come. A right password is never refused: many computers
+// throttle slows the addresses down from which wrong passwords come, and keeps the refused from filling the log. A right password is never refused: many computers
 // share the address of their Minecraft server, and one that has the wrong password must not lock the others out.
 type throttle struct {
 	mu    sync.Mutex
@@ -17,8 +17,14 @@ type offender struct {
 	score   float64 // failures, minus one per throttleDecay
 	updated time.Time
 	waiting int // hellos that wait
-	unsaid  int // failures that were not logged
-	logged  time.Time
+	failed  time.Time
+	said    map[Code]*saying // what the log was told of
+}
+
+// saying is what the log was told of one kind of refusal.
+type saying struct {
+	at     time.Time
+	unsaid int // refusals since
 }
 
 const (
@@ -67,9 +73,9 @@ func (t *throttle) wait(host string, done <-chan struct{}) bool {
 	return ok
 }
 
-// failed notes a wrong password. It says whether to log it, and how many were not logged before: one line per address and
-// minute.
-func (t *throttle) failed(host string, now time.Time) (repeats int, loud bool) {
+// failed notes a refusal, of which a wrong password counts against the address. It says whether to log it, and how many were
+// not logged before: one line per address, code and minute.
+func (t *throttle) failed(host string, code Code, now time.Time) (repeats int, loud bool) {
 	host = throttleKey(host)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,16 +87,24 @@ func (t *throttle) failed(host string, now time.Time) (repeats int, loud bool) {
 		if len(t.hosts) >= throttleHosts {
 			t.evict(now)
 		}
-		o = &offender{}
+		o = &offender{said: make(map[Code]*saying)}
 		t.hosts[host] = o
 	}
 	o.decay(now)
-	o.score = min(o.score+1, throttleScore)
-	if !o.logged.IsZero() && now.Sub(o.logged) < throttleQuiet {
-		o.unsaid++
+	o.failed = now
+	if code == CodeUnauthorized {
+		o.score = min(o.score+1, throttleScore)
+	}
+	said := o.said[code]
+	switch {
+	case said == nil:
+		said = &saying{}
+		o.said[code] = said
+	case now.Sub(said.at) < throttleQuiet:
+		said.unsaid++
 		return 0, false
 	}
-	repeats, o.unsaid, o.logged = o.unsaid, 0, now
+	repeats, said.unsaid, said.at = said.unsaid, 0, now
 	return repeats, true
 }
 
@@ -101,11 +115,11 @@ func (t *throttle) evict(now time.Time) {
 		if o.waiting > 0 {
 			continue
 		}
-		if o.decay(now); o.score == 0 && now.Sub(o.logged) >= throttleQuiet {
+		if o.decay(now); o.score == 0 && now.Sub(o.failed) >= throttleQuiet {
 			delete(t.hosts, host)
 			continue
 		}
-		if oldest == "" || o.logged.Before(t.hosts[oldest].logged) {
+		if oldest == "" || o.failed.Before(t.hosts[oldest].failed) {
 			oldest = host
 		}
 	}
