@@ -84,7 +84,7 @@ func (g *Guard) check(r *http.Request) *refusal {
 			"header Origin %s is not allowed; to allow it, add it to allowedOrigins in traposd.json",
 			quoteShort(strings.Join(origins, ", ")))}
 	}
-	if site := r.Header.Get("Sec-Fetch-Site"); len(origins) == 0 && (site == "cross-site" || site == "same-site") {
+	if site := strings.Join(r.Header.Values("Sec-Fetch-Site"), ", "); len(origins) == 0 && site != "" && site != "none" && site != "same-origin" {
 		return &refusal{http.StatusForbidden, fmt.Sprintf(
 			"header Sec-Fetch-Site %s without an Origin: a web page may not call; add its origin to allowedOrigins in traposd.json", quoteShort(site))}
 	}

@@ -50,6 +50,8 @@ func TestGuard(t *testing.T) {
 		{"loopback as a user", []string{"Origin", "http://localhost@evil.example"}, "header Origin"},
 		{"no origin, cross-site", []string{"Sec-Fetch-Site", "cross-site"}, "Sec-Fetch-Site"},
 		{"no origin, same-site", []string{"Sec-Fetch-Site", "same-site"}, "Sec-Fetch-Site"},
+		{"no origin, cross-site in capitals", []string{"Sec-Fetch-Site", "Cross-Site"}, "Sec-Fetch-Site"},
+		{"no origin, two sites", []string{"Sec-Fetch-Site", "none", "Sec-Fetch-Site", "cross-site"}, "Sec-Fetch-Site"},
 		{"typed in", []string{"Sec-Fetch-Site", "none"}, ""},
 	} {
 		called = false

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/traposd/traposd/mcp/wire"
 )
@@ -34,6 +35,10 @@ func (e *endpoint) servePOST(ctx context.Context, w http.ResponseWriter, r *http
 	body, refused := readBody(w, r, e.l.options.MaxBodyBytes)
 	if refused != nil {
 		writeError(w, refused.status, nil, wire.Errorf(refused.code, "%s", refused.message))
+		return
+	}
+	if !utf8.Valid(body) { // RFC 8259, section 8.1; a server that all clients share might end at it
+		writeError(w, http.StatusBadRequest, nil, wire.Errorf(CodeParseError, "the body is not valid UTF-8"))
 		return
 	}
 	if wire.Kind(body) == '[' {
