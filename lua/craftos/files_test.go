@@ -3,6 +3,7 @@ package craftos
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -105,6 +106,12 @@ func TestDirectoryOutlivesTheComputer(t *testing.T) {
 	`)
 	if got, err := os.ReadFile(filepath.Join(disk, "sub", "moved")); err != nil || string(got) != "changed" {
 		t.Errorf("on the host: %q, %v", got, err)
+	}
+	// The settings hold the gateway's password.
+	for path, want := range map[string]os.FileMode{disk: 0o700, filepath.Join(disk, ".settings"): 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want && runtime.GOOS != "windows" {
+			t.Errorf("%s: %v %v, want mode %v", path, info.Mode(), err, want)
+		}
 	}
 	if err := os.Symlink("../outside", filepath.Join(disk, "link")); err != nil {
 		t.Logf("no symbolic links here: %v", err)

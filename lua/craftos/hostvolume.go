@@ -14,9 +14,10 @@ import (
 // symbolic links neither.
 type hostVolume struct{ root *os.Root }
 
+// The computer's disk holds the gateway's password in its `.settings`: it is its owner's alone.
 const (
-	hostDirMode  = 0o755
-	hostFileMode = 0o644
+	hostDirMode  = 0o700
+	hostFileMode = 0o600
 )
 
 func newHostVolume(dir string) (*hostVolume, error) {
