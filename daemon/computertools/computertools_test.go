@@ -174,7 +174,7 @@ func TestBadArguments(t *testing.T) {
 	}}
 	for _, c := range []struct{ tool, arguments, words string }{
 		{"exec-lua", `{"computer":"1:"}`, "code"},
-		{"exec-lua", `{"computer":1,"code":"x"}`, "computer"},
+		{"exec-lua", `{"computer":true,"code":"x"}`, "computer"},
 		{"exec-lua", `{"computer":"1:","code":"x","CODE":"y"}`, "CODE"},
 		{"exec-lua", `{"computer":"1:","code":"x","timeoutMs":300001}`, "timeoutMs"},
 		{"exec-lua", `{"computer":"1:","code":"x","timeoutMs":-1}`, "timeoutMs"},
@@ -318,5 +318,17 @@ func TestDefinitions(t *testing.T) {
 		if tool.Name != d.Name || tool.Description == "" || tool.InputSchema == nil || tool.OutputSchema == nil || tool.Annotations == nil {
 			t.Errorf("%s: incomplete definition %s", d.Name, d.Raw)
 		}
+	}
+}
+
+// A model writes a computer's number as a number, and means the computer.
+func TestComputerByNumber(t *testing.T) {
+	asked := ""
+	r := registry{answer: func(_ context.Context, _, computer, _ string, _ json.RawMessage) (json.RawMessage, error) {
+		asked = computer
+		return json.RawMessage(`{"ok":true}`), nil
+	}}
+	if result, _ := call(t, r, "exec-lua", `{"computer": 12 ,"code":"x"}`); result.IsError || asked != "12" {
+		t.Errorf("asked %q: %s", asked, text(result))
 	}
 }

@@ -87,6 +87,10 @@ func failureOf(err error) Failure {
 }
 
 func decode[In any](schema *jsonschema.Resolved, arguments json.RawMessage) (in In, err error) {
+	// A computer's number alone is written as a number by every second model, whatever the schema says.
+	if computer, _ := wire.Get(arguments, "computer"); wire.Kind(computer) == '0' {
+		arguments = wire.Set(arguments, "computer", wire.Quote(string(computer)))
+	}
 	var instance map[string]any
 	if err := json.Unmarshal(arguments, &instance); err != nil {
 		return in, errors.New("the arguments must be an object")
