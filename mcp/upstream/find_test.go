@@ -75,7 +75,7 @@ func TestFindingTheCommand(t *testing.T) {
 func TestLoginShellThatHangs(t *testing.T) {
 	dir := t.TempDir()
 	shell := script(t, filepath.Join(dir, "zsh"), "#!/bin/sh\nexec sleep 1000\n")
-	l := newLoginPath()
+	l := newLoginPath("run" + loginMarker)
 	l.begin(func() []string { return []string{"SHELL=" + shell, "PATH=/usr/bin:/bin"} })
 	if got := l.folders(0); got != nil {
 		t.Errorf("folders %v", got)

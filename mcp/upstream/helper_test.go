@@ -27,7 +27,7 @@ func quick() Times {
 	return Times{
 		Start: patience, Call: patience, Drain: 5 * time.Second, StdinClose: 300 * time.Millisecond, Terminate: 300 * time.Millisecond,
 		BackoffMin: 20 * time.Millisecond, BackoffMax: 200 * time.Millisecond, Healthy: time.Minute, Wait: patience,
-		Ping: patience, Discover: 5 * time.Second,
+		Ping: patience, Discover: 5 * time.Second, Lookup: 50 * time.Millisecond,
 	}
 }
 

@@ -26,7 +26,8 @@ type host struct {
 }
 
 func newHost(o Options) *host {
-	h := &host{environ: o.Environ, log: o.Logger, run: rand.Text(), login: newLoginPath(), warned: map[string]bool{}}
+	h := &host{environ: o.Environ, log: o.Logger, run: rand.Text(), warned: map[string]bool{}}
+	h.login = newLoginPath(h.run + loginMarker)
 	h.file = openRunFile(o.RunDir, h.run, o.Logger)
 	return h
 }

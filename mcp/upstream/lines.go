@@ -19,7 +19,7 @@ func newLineReader(r io.Reader, limit int) *lineReader {
 }
 
 // lineBuffer holds most lines whole, so that they are copied once.
-const lineBuffer = 64 << 10
+const lineBuffer = 16 << 10
 
 // edgeBytes is how much of both ends of a line above the limit is kept.
 const edgeBytes = 4 << 10

@@ -21,8 +21,12 @@ const (
 // loginMark surrounds the PATH in what the shell prints, since profiles print as well.
 const loginMark = "__trapos_path__"
 
+// loginMarker ends the marker of the login shell and all that it starts, after that of the run.
+const loginMarker = ".login"
+
 // loginPath is the PATH of the user's login shell, asked for once. Safe for concurrent use.
 type loginPath struct {
+	marker string
 	once   sync.Once
 	work   sync.WaitGroup
 	cancel context.CancelFunc // set by once
@@ -30,8 +34,8 @@ type loginPath struct {
 	value  []string // after done
 }
 
-func newLoginPath() *loginPath {
-	return &loginPath{done: make(chan struct{}), cancel: func() {}}
+func newLoginPath(marker string) *loginPath {
+	return &loginPath{marker: marker, done: make(chan struct{}), cancel: func() {}}
 }
 
 // begin asks the shell in the background, the first time. The environment is the service's: an entry's variables are not
@@ -42,7 +46,7 @@ func (l *loginPath) begin(environ func() []string) {
 		ctx, l.cancel = context.WithTimeout(context.Background(), loginLimit)
 		l.work.Go(func() {
 			defer close(l.done)
-			l.value = askLoginShell(ctx, environ())
+			l.value = askLoginShell(ctx, append(environ(), markerVariable+"="+l.marker))
 		})
 	})
 }

@@ -29,6 +29,8 @@ func TestMain(m *testing.M) {
 		swiftStdio()
 	case "service":
 		service()
+	case "service-under-edits":
+		serviceUnderEdits()
 	default:
 		os.Exit(badserver.Main(mode))
 	}

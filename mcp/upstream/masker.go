@@ -19,6 +19,7 @@ const minMasked = 6
 // masker replaces configured secret values in what a server writes. The nil masker replaces nothing.
 type masker struct {
 	replacer *strings.Replacer
+	values   []string
 }
 
 // Arguments that are secret: the value of a flag with such a name, or a text that looks like a token.
@@ -48,13 +49,39 @@ func newMasker(server mcpconfig.Server) *masker {
 	values = append(values, urlSecrets(server.URL.Reveal())...)
 	values = append(values, secretArgs(server.Args)...)
 
+	for _, v := range values {
+		if strings.ContainsAny(v, "\r\n") { // a key in PEM: it is written and shown line by line
+			values = append(values, strings.FieldsFunc(v, func(r rune) bool { return r == '\r' || r == '\n' })...)
+		}
+	}
 	values = slices.DeleteFunc(values, func(v string) bool { return len(v) < minMasked })
 	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) }) // the longest match first
+	values = slices.Compact(values)
 	var pairs []string
-	for _, v := range slices.Compact(values) {
+	for _, v := range values {
 		pairs = append(pairs, v, masked)
 	}
-	return &masker{replacer: strings.NewReplacer(pairs...)}
+	return &masker{replacer: strings.NewReplacer(pairs...), values: values}
+}
+
+// applyCut replaces them in a text that was cut off at its end, or at its beginning: what may be a part of a secret there
+// is taken away.
+func (m *masker) applyCut(text string, begins, ends bool) string {
+	if m == nil {
+		return text
+	}
+	start, end := 0, len(text)
+	for _, v := range m.values {
+		for n := min(len(v)-1, len(text)); n > 0; n-- {
+			if begins && strings.HasPrefix(text, v[len(v)-n:]) {
+				start = max(start, n)
+			}
+			if ends && strings.HasSuffix(text, v[:n]) {
+				end = min(end, len(text)-n)
+			}
+		}
+	}
+	return m.apply(text[min(start, end):end])
 }
 
 func urlSecrets(text string) []string {

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -73,7 +74,16 @@ func TestCommandThatIsNotThere(t *testing.T) {
 		err := b.status("s").Err
 		return strings.Contains(err, "/usr/bin") && !strings.Contains(err, name)
 	})
-	server.Command = helper(t, "s", "").Command
+	self := helper(t, "s", "").Command.Reveal()
+	server.Command = mcpconfig.NewSecret(dir + "/server") // it is there a moment later, and found without an edit
+	server.Env = helper(t, "s", "ok").Env
+	b.r.Reconcile([]mcpconfig.Server{server})
+	b.await("it is missed", func() bool { return strings.Contains(b.status("s").Err, "a path at which there is nothing") })
+	if err := os.Symlink(self, dir+"/server"); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitState("s", StateReady)
+	server.Command = mcpconfig.NewSecret(self)
 	server.Cwd = mcpconfig.NewSecret(dir + "/nothing")
 	b.r.Reconcile([]mcpconfig.Server{server})
 	b.await("the folder is blamed", func() bool {

@@ -167,12 +167,6 @@ func pipeOf(t *testing.T, pid int, fd string) string {
 	return target
 }
 
-// shellServer is a server that starts in a millisecond or two. It counts on our ids.
-const shellServer = `while read -r line; do case "$line" in
-*'"initialize"'*) echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}';;
-*'"tools/list"'*) echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}}';;
-esac; done`
-
 // TestManyRestartsLeakNothing restarts servers 200 times (fewer under the race detector), every other
 // time by killing them, and looks for what has grown.
 func TestManyRestartsLeakNothing(t *testing.T) {
@@ -185,10 +179,7 @@ func TestManyRestartsLeakNothing(t *testing.T) {
 	var list []mcpconfig.Server
 	pids := map[string]int{}
 	for i := range servers {
-		server := helper(t, "s"+itoa(i), "")
-		server.Command = mcpconfig.NewSecret("/bin/sh")
-		server.Args = []mcpconfig.Secret{mcpconfig.NewSecret("-c"), mcpconfig.NewSecret(shellServer)}
-		list = append(list, server)
+		list = append(list, shell(t, "s"+itoa(i), "t"))
 	}
 	b.r.Reconcile(list)
 	for _, server := range list {

@@ -3,3 +3,5 @@
 package upstream
 
 func service() {}
+
+func serviceUnderEdits() {}

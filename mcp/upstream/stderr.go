@@ -70,7 +70,7 @@ func (f *forwarder) add(data []byte) {
 }
 
 func (f *forwarder) emit() {
-	line := printable(f.mask.apply(string(f.partial)))
+	line := printable(f.mask.applyCut(string(f.partial), false, len(f.partial) == loggedLineBytes))
 	f.partial = f.partial[:0]
 	if line == "" {
 		return

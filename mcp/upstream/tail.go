@@ -50,7 +50,8 @@ const (
 // text returns the last lines as one, with secrets masked and control characters escaped; empty if there are none.
 func (t *tail) text() string {
 	var lines []string
-	for line := range strings.Lines(t.mask.apply(string(t.bytes()))) {
+	kept := string(t.bytes())
+	for line := range strings.Lines(t.mask.applyCut(kept, len(kept) == maxTailBytes, false)) {
 		if line = printable(line); line != "" {
 			lines = append(lines, line)
 		}

@@ -91,6 +91,41 @@ func TestMasker(t *testing.T) {
 	}
 }
 
+// TestMaskerAtCuts: a secret that is cut in two is not shown by halves.
+func TestMaskerAtCuts(t *testing.T) {
+	m := newMasker(mcpconfig.Server{Env: []mcpconfig.EnvVar{
+		{Name: "TOKEN", Value: mcpconfig.NewSecret("abcdefgh")}, {Name: "KEY", Value: mcpconfig.NewSecret("-----BEGIN-----\r\nfirst-half\nsecond-half\n")},
+	}})
+	for _, c := range []struct {
+		text         string
+		begins, ends bool
+		want         string
+	}{
+		{"efgh and abcdefgh", true, false, " and " + masked},
+		{"abcdefgh then abcde", false, true, masked + " then "},
+		{"efgh", false, false, "efgh"},
+		{"cdefgh", true, true, ""},
+		{"abcdefgh", true, true, masked},
+		{"<first-half> <second-half>", false, false, "<" + masked + "> <" + masked + ">"},
+		{"", true, true, ""},
+	} {
+		if got := m.applyCut(c.text, c.begins, c.ends); got != c.want {
+			t.Errorf("%q, cut at its beginning %v, at its end %v: %q", c.text, c.begins, c.ends, got)
+		}
+	}
+	lines := make(chan string, 1)
+	f := forwarder{mask: m, lines: lines}
+	f.add([]byte(strings.Repeat("x", loggedLineBytes-4) + "abcdefgh\n"))
+	if line := <-lines; strings.HasSuffix(line, "a") || strings.Contains(line, "abcd") {
+		t.Errorf("a line above the limit ends with %q", line[len(line)-10:])
+	}
+	tail := &tail{mask: m}
+	tail.write([]byte("abcdefgh" + strings.Repeat("\n", maxTailBytes-4)))
+	if text := tail.text(); text != "" {
+		t.Errorf("the tail shows %q", text)
+	}
+}
+
 func TestLines(t *testing.T) {
 	long := strings.Repeat("a", 3*lineBuffer)
 	for input, want := range map[string][]string{
