@@ -19,9 +19,7 @@ const (
 )
 
 // announce tells clients about lists that have changed, until the listener closes.
-func (e *endpoint) announce() {
-	changes, stop := e.catalogue.watch()
-	defer stop()
+func (e *endpoint) announce(changes <-chan struct{}) {
 	timer := time.NewTimer(announceDelay)
 	timer.Stop()
 	for {
@@ -46,7 +44,9 @@ func (e *endpoint) announce() {
 			s.mu.Unlock()
 		}
 		for _, li := range listens {
+			li.mu.Lock()
 			li.tell(now)
+			li.mu.Unlock()
 		}
 	}
 }

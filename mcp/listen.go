@@ -49,7 +49,9 @@ func (e *endpoint) serveListen(ctx context.Context, w http.ResponseWriter, c *ca
 		return
 	}
 	defer e.l.removeListen(li)
+	li.mu.Lock()
 	li.tell(e.catalogue.snapshot().sums()) // of what has changed since, nobody has told this stream
+	li.mu.Unlock()
 	if string(agreed) == `{}` {
 		li.out.finish(li.result()) // nothing will ever come
 	}
@@ -128,10 +130,9 @@ func (li *listen) result() []byte {
 	return wire.Response(li.id, append(result, `}}`...)).Append(nil)
 }
 
-// tell notifies the client of every list that it wants to know of and that differs from what it was last told.
+// tell notifies the client of every list that it wants to know of and that differs from what it was last told. li.mu is
+// held.
 func (li *listen) tell(now sums) {
-	li.mu.Lock()
-	defer li.mu.Unlock()
 	for k, sum := range now {
 		if li.wants[k] && li.told[k] != sum && li.out.put(li.message(changedMethods[k], nil)) {
 			li.told[k] = sum

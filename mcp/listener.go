@@ -157,7 +157,11 @@ func (l *Listener) endpointOf(catalogue *Catalogue) *endpoint {
 		e = &endpoint{l: l, catalogue: catalogue, dropped: make(chan struct{})}
 		l.endpoints[catalogue] = e
 		if !l.closed {
-			l.group.Go(e.announce)
+			changes, stop := catalogue.watch() // before the first client can see a list
+			l.group.Go(func() {
+				defer stop()
+				e.announce(changes)
+			})
 		}
 	}
 	return e
