@@ -78,6 +78,7 @@ type Listener struct {
 	logger     *zap.Logger
 	guard      atomic.Pointer[Guard]
 	serverInfo json.RawMessage
+	bodies     *bodies
 
 	ctx    context.Context // ends when Close begins
 	cancel context.CancelCauseFunc
@@ -126,6 +127,7 @@ func NewListener(options Options) *Listener {
 		options:    options,
 		logger:     options.Logger,
 		serverInfo: mustJSON(map[string]string{"name": options.Name, "version": options.Version}),
+		bodies:     newBodies(options.MaxBodyBytes),
 		handling:   map[*handling]struct{}{},
 		sessions:   map[string]*session{},
 		listens:    map[*listen]struct{}{},

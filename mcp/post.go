@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -15,9 +14,8 @@ import (
 )
 
 const (
-	maxBatch      = 100         // messages in one array (2025-03-26)
-	bodyTimeout   = time.Minute // for a body to arrive
-	trustedLength = 1 << 20     // bytes that a Content-Length makes us allocate before the body is there
+	maxBatch    = 100         // messages in one array (2025-03-26)
+	bodyTimeout = time.Minute // for a body to arrive
 )
 
 var (
@@ -32,7 +30,8 @@ func (e *endpoint) servePOST(ctx context.Context, w http.ResponseWriter, r *http
 		writeError(w, http.StatusUnsupportedMediaType, nil, wire.Errorf(CodeRefused, "header Content-Type must be application/json"))
 		return
 	}
-	body, refused := readBody(w, r, e.l.options.MaxBodyBytes)
+	body, release, refused := e.l.bodies.read(w, r)
+	defer release()
 	if refused != nil {
 		writeError(w, refused.status, nil, wire.Errorf(refused.code, "%s", refused.message))
 		return
@@ -56,38 +55,6 @@ func (e *endpoint) servePOST(ctx context.Context, w http.ResponseWriter, r *http
 		return
 	}
 	e.serveMessage(ctx, w, r, message)
-}
-
-// bodyRefusal is why a body was not taken.
-type bodyRefusal struct {
-	status  int
-	code    int64
-	message string
-}
-
-func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *bodyRefusal) {
-	tooLarge := &bodyRefusal{http.StatusRequestEntityTooLarge, CodeTooLarge, "the body is larger than " + byteSize(limit) + ", which is the limit"}
-	if r.ContentLength > limit {
-		return nil, tooLarge
-	}
-	reader := http.MaxBytesReader(w, r.Body, limit)
-	var body []byte
-	var err error
-	if r.ContentLength > 0 && r.ContentLength <= trustedLength {
-		body = make([]byte, r.ContentLength)
-		_, err = io.ReadFull(reader, body)
-	} else {
-		body, err = io.ReadAll(reader)
-	}
-	var exceeded *http.MaxBytesError
-	switch {
-	case errors.As(err, &exceeded):
-		return nil, tooLarge
-	case err != nil:
-		return nil, &bodyRefusal{http.StatusBadRequest, CodeParseError, "the body ended early"}
-	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // the guard's; it would end the call
-	return body, nil
 }
 
 // serveMessage takes one message of a revision with sessions, or without any session.
