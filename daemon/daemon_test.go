@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/traposd/traposd/mcp"
 	"github.com/traposd/traposd/mcpconfig"
 )
 
@@ -115,9 +116,13 @@ func (r *running) server(name string) ServerReport {
 	return ServerReport{}
 }
 
+// awaitReady waits until a server is ready and what it has is offered, which is a moment later.
 func (r *running) awaitReady(name string) ServerReport {
 	r.t.Helper()
-	await(r.t, name+" to be ready", func() bool { return r.server(name).State == "ready" })
+	await(r.t, name+" to be ready", func() bool {
+		offered := slices.ContainsFunc(r.catalogue.Entries(), func(e mcp.Entry) bool { return e.Name == name && len(e.Tools) > 0 })
+		return offered && r.server(name).State == "ready"
+	})
 	return r.server(name)
 }
 
