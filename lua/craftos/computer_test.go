@@ -11,8 +11,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// runTimeout bounds each boot of the tests.
-const runTimeout = 30 * time.Second
+// runTimeout bounds each boot of the tests: some do much work, on machines that do much else, under the race detector.
+const runTimeout = 2 * time.Minute
 
 // prelude is put before each snippet: check fails with the line's number, done is what a finished snippet says.
 const prelude = `
@@ -44,9 +44,13 @@ f.close()
 os.shutdown()
 `
 
-// bootSnippet runs a Lua snippet as the startup file of a computer and fails the test when it fails.
+// bootSnippet runs a Lua snippet as the startup file of a computer and fails the test when it fails. How long it may go on
+// without a yield is that of the game only when opts say so.
 func bootSnippet(t *testing.T, opts Options, snippet string) *Computer {
 	t.Helper()
+	if opts.AbortAfter == 0 {
+		opts.AbortAfter = runTimeout
+	}
 	return bootSnippetWithin(t, opts, runTimeout, snippet)
 }
 
