@@ -26,7 +26,7 @@ func shell(t testing.TB, name, tool string) mcpconfig.Server {
 }
 
 // BenchmarkEditToOffered is the time from a changed entry to its new tool in what the catalogue is given: the start of
-// a process that is ready in a few milliseconds (see BenchmarkBareStart), its handshake, and the swap.
+// a process that is ready in a few milliseconds, its handshake, and the swap.
 func BenchmarkEditToOffered(b *testing.B) {
 	t := start(b, func(o *Options) { o.Logger = nil })
 	server := shell(b, "s", "t")

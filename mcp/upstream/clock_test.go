@@ -172,6 +172,7 @@ func onCall(f func(w http.ResponseWriter, r *http.Request, m *wire.Message)) *fa
 func hang(_ http.ResponseWriter, r *http.Request, _ *wire.Message) { <-r.Context().Done() }
 
 func TestTimeLimitOfCalls(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		entry time.Duration // the entry's "timeout"
 		want  time.Duration
@@ -206,6 +207,7 @@ func TestTimeLimitOfCalls(t *testing.T) {
 }
 
 func TestProgressProlongsACall(t *testing.T) {
+	t.Parallel()
 	f := onCall(func(w http.ResponseWriter, r *http.Request, m *wire.Message) {
 		meta, _ := wire.Get(m.Params, "_meta")
 		token, _ := wire.Get(meta, "progressToken")
@@ -229,6 +231,7 @@ func TestProgressProlongsACall(t *testing.T) {
 }
 
 func TestTimeLimitOfAStart(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		entry, want time.Duration
 	}{"by default": {0, 120 * time.Second}, "of the entry": {7 * time.Second, 7 * time.Second}} {
@@ -254,6 +257,7 @@ func TestTimeLimitOfAStart(t *testing.T) {
 }
 
 func TestServerIsTriedForEver(t *testing.T) {
+	t.Parallel()
 	var starts moments
 	f := &fake{before: func(_ http.ResponseWriter, _ *http.Request, m *wire.Message) bool {
 		if m.Method == "initialize" {
@@ -277,6 +281,7 @@ func TestServerIsTriedForEver(t *testing.T) {
 }
 
 func TestCallRevivesAtOnce(t *testing.T) {
+	t.Parallel()
 	timeless(t, &fake{}, func(t *testing.T, b *bench, p *pipes) {
 		e := b.offered("s")
 		p.set(true, false)
@@ -294,6 +299,7 @@ func TestCallRevivesAtOnce(t *testing.T) {
 // TestHealthResetsTheBackOff: a server that dies again and again waits longer and longer; after a minute of health it
 // does not.
 func TestHealthResetsTheBackOff(t *testing.T) {
+	t.Parallel()
 	var (
 		starts moments
 		lasts  = 10 * time.Second // how long it answers after a start
@@ -329,6 +335,7 @@ func TestHealthResetsTheBackOff(t *testing.T) {
 }
 
 func TestPausesThatServersAskFor(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		status int
 		after  func() string
@@ -373,6 +380,7 @@ func TestPausesThatServersAskFor(t *testing.T) {
 
 // TestStreamThatEndsIsNotAskedForAllTheTime counts the GETs of ten minutes.
 func TestStreamThatEndsIsNotAskedForAllTheTime(t *testing.T) {
+	t.Parallel()
 	event := func(text string) func(http.ResponseWriter, *http.Request) {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -421,6 +429,7 @@ func TestStreamThatEndsIsNotAskedForAllTheTime(t *testing.T) {
 }
 
 func TestSilentDeathIsNoticedWithinHalfAMinute(t *testing.T) {
+	t.Parallel()
 	var silent sync.Map
 	f := &fake{before: func(w http.ResponseWriter, r *http.Request, m *wire.Message) bool {
 		_, dead := silent.Load("dead")
@@ -445,6 +454,7 @@ func TestSilentDeathIsNoticedWithinHalfAMinute(t *testing.T) {
 
 // TestBusyServerIsNotTakenForDead: one that does one thing at a time answers no ping meanwhile.
 func TestBusyServerIsNotTakenForDead(t *testing.T) {
+	t.Parallel()
 	var one sync.Map
 	f := &fake{before: func(w http.ResponseWriter, r *http.Request, m *wire.Message) bool {
 		if m.Method == "tools/call" {
@@ -470,6 +480,7 @@ func TestBusyServerIsNotTakenForDead(t *testing.T) {
 }
 
 func TestDrainHasALimit(t *testing.T) {
+	t.Parallel()
 	timeless(t, onCall(hang), func(t *testing.T, b *bench, _ *pipes) {
 		e := b.offered("s")
 		done := make(chan error, 1)

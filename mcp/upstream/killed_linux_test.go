@@ -59,7 +59,7 @@ func TestKilledServiceLeavesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	seen := 0
-	for round := range max(5, 50/slowdown) {
+	for round := range max(3, 50/(2*slowdown-1)) {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
 		cmd.Env = append(os.Environ(), helperVariable+"=service-under-edits", "TEST_RUN_DIR="+dir)
 		if round%10 > 0 { // the profile of whoever runs the tests may take its time

@@ -170,7 +170,7 @@ func pipeOf(t *testing.T, pid int, fd string) string {
 // TestManyRestartsLeakNothing restarts servers 200 times (fewer under the race detector), every other
 // time by killing them, and looks for what has grown.
 func TestManyRestartsLeakNothing(t *testing.T) {
-	const servers, warmUp, restarts = 4, 5, 20 + 30/slowdown // the latter two for each of the servers
+	const servers, warmUp, restarts = 4, 5, 10 + 40/slowdown // the latter two for each of the servers
 	b := start(t, func(o *Options) {
 		o.Logger, o.OnStatus = nil, nil // the test keeps what they get
 		o.RunDir, o.StateDir = t.TempDir(), t.TempDir()
