@@ -105,9 +105,14 @@ type gate struct {
 func (g *gate) admit(servers []mcpconfig.Server, asks map[string]bool, approved map[string]bool) (run []mcpconfig.Server, pending []Pending) {
 	next := map[string]mcpconfig.Server{}
 	for _, s := range servers {
+		if s.Source.Scope != mcpconfig.ScopeWorkspace || !asks[s.Source.Workspace] {
+			run = append(run, s) // its hash is not computed: nobody asks
+			next[s.ID()] = s
+			continue
+		}
 		hash := s.ApprovalHash()
 		switch before, known := g.last[s.ID()]; {
-		case s.Source.Scope != mcpconfig.ScopeWorkspace || !asks[s.Source.Workspace] || hash != "" && approved[hash]:
+		case hash != "" && approved[hash]:
 			run = append(run, s)
 			next[s.ID()] = s
 		default:

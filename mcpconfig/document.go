@@ -2,6 +2,7 @@ package mcpconfig
 
 import (
 	"bytes"
+	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -14,7 +15,11 @@ import (
 type document struct {
 	data  []byte
 	lines lineIndex
-	long  map[int]int // see scanner
+	long  []span // see scanner
+
+	// kept is a copy of the bytes from keptAt on, of which the strings within it are parts instead of copies of their own.
+	kept   string
+	keptAt int
 }
 
 // value is a range of a document's bytes: one JSON value, no space around it.
@@ -32,7 +37,7 @@ func parse(raw []byte) (*document, value, *syntaxError) {
 	if err := checkEncoding(doc.data); err != nil {
 		return doc, value{}, err
 	}
-	s := &scanner{data: doc.data}
+	s := &scanner{data: doc.data, long: make([]span, 0, len(doc.data)/longValue+1)}
 	if err := s.space(); err == nil && s.pos == len(doc.data) {
 		return doc, value{}, &syntaxError{s.pos, `the file is empty: write {"mcpServers": {}} for no servers`}
 	}
@@ -84,8 +89,20 @@ func (d *document) kind(v value) byte {
 	return 0
 }
 
+// keep copies a value at once, for all strings in it that will be asked for until the next one is kept. They hold that copy,
+// and so nothing of the rest of the file.
+func (d *document) keep(v value) string {
+	d.kept, d.keptAt = string(d.data[v.start:v.end]), v.start
+	return d.kept
+}
+
 // raw returns a value as it is written.
-func (d *document) raw(v value) string { return string(d.data[v.start:v.end]) }
+func (d *document) raw(v value) string {
+	if start, end := v.start-d.keptAt, v.end-d.keptAt; start >= 0 && end <= len(d.kept) {
+		return d.kept[start:end]
+	}
+	return string(d.data[v.start:v.end])
+}
 
 // text returns the content of a string; half surrogate pairs become U+FFFD.
 func (d *document) text(v value) string {
@@ -98,7 +115,7 @@ func (d *document) decode(v value) (content string, whole bool) {
 	inner := d.data[v.start+1 : v.end-1]
 	i := bytes.IndexByte(inner, '\\')
 	if i < 0 {
-		return string(inner), true
+		return d.raw(value{v.start + 1, v.end - 1}), true
 	}
 	whole = true
 	var b strings.Builder
@@ -240,7 +257,7 @@ func (d *document) skipContainer(i int) int {
 	start := i
 	for depth := 0; ; {
 		if i-start > longValue {
-			if end, found := d.long[start]; found {
+			if end := d.longEnd(start); end > 0 {
 				return end
 			}
 			start = len(d.data) // not noted: do not ask again
@@ -263,6 +280,15 @@ func (d *document) skipContainer(i int) int {
 	}
 }
 
+// longEnd returns where the object or array that begins at start ends, or 0 if it is not noted.
+func (d *document) longEnd(start int) int {
+	i, found := slices.BinarySearchFunc(d.long, int32(start), func(s span, start int32) int { return cmp.Compare(s.start, start) })
+	if !found {
+		return 0
+	}
+	return int(d.long[i].end)
+}
+
 // namedValue is a member with its name decoded; whole as decode has it.
 type namedValue struct {
 	name       string
@@ -279,24 +305,18 @@ type repetition struct {
 // object returns the members of an object, each name once, in their order, and the repetitions. over tells that there are
 // more than limit members, of which only the first ones are returned. The members take scratch's memory if it suffices.
 func (d *document) object(object value, limit int, scratch []namedValue) (members []namedValue, repeated []repetition, over bool) {
-	members = scratch[:0]
-	var index map[string]int // of members, made when they are too many to be searched one by one
-	find := func(name string) int {
-		if index == nil {
-			return slices.IndexFunc(members, func(m namedValue) bool { return m.name == name })
-		}
-		if i, found := index[name]; found {
-			return i
-		}
-		return -1
+	likely := min(limit, (object.end-object.start)/usualMember)
+	if members = scratch[:0]; cap(members) == 0 {
+		members = make([]namedValue, 0, likely+1)
 	}
+	var index map[string]int // of members, made when they are too many to be searched one by one
 	count := 0
 	for m := range d.members(object) {
 		if count++; count > limit {
 			return members, repeated, true
 		}
-		name, whole := d.name(m.key)
-		if i := find(name); i >= 0 {
+		name, whole := d.decode(m.key)
+		if i := find(members, index, name); i >= 0 {
 			repeated = append(repeated, repetition{name, members[i].key, m.key})
 			continue
 		}
@@ -305,7 +325,7 @@ func (d *document) object(object value, limit int, scratch []namedValue) (member
 		case index != nil:
 			index[name] = len(members) - 1
 		case len(members) == maxSearched:
-			index = make(map[string]int, 2*maxSearched)
+			index = make(map[string]int, max(likely, 2*maxSearched))
 			for i, m := range members {
 				index[m.name] = i
 			}
@@ -314,15 +334,25 @@ func (d *document) object(object value, limit int, scratch []namedValue) (member
 	return members, repeated, false
 }
 
-// maxSearched is up to how many members are searched one by one for a name.
-const maxSearched = 16
+const (
+	maxSearched = 16  // up to how many members are searched one by one for a name
+	usualMember = 256 // bytes of a member, to guess from an object's length how many there are
+)
 
-// name decodes a key; those that are ours cost no memory.
-func (d *document) name(key value) (name string, whole bool) {
-	if own, found := ownNames[string(d.data[key.start+1:key.end-1])]; found {
-		return own, true
+// find returns the place of the member of that name, or -1. index may be nil.
+func find(members []namedValue, index map[string]int, name string) int {
+	if index != nil {
+		if i, found := index[name]; found {
+			return i
+		}
+		return -1
 	}
-	return d.decode(key)
+	for i := range members {
+		if members[i].name == name {
+			return i
+		}
+	}
+	return -1
 }
 
 // compact appends a value without spaces, comments and trailing commas. It reads the value once, however deep it nests.

@@ -17,18 +17,20 @@ const (
 // entryReader reads one entry. It collects problems and goes on, so that all are reported at once.
 type entryReader struct {
 	*fileReader
-	server   Server
+	server   *Server // written in its place, being large
 	key      value
 	members  []namedValue
 	meant    []string // keys of ours that are certainly meant by others, and absent
 	problems []Problem
 	failed   bool
 	fromFile []EnvVar // what envFile gives
+	text     string   // the entry as it is written; none before it is known to be an object
+	texts    []string // memory for the texts of secrets, of this entry only, so that it lives no longer
 }
 
-// reset begins another entry.
-func (e *entryReader) reset(r *fileReader, m namedValue) {
-	*e = entryReader{fileReader: r, key: m.key}
+// reset begins another entry, to be written to server, which is zero.
+func (e *entryReader) reset(r *fileReader, m namedValue, server *Server) {
+	*e = entryReader{fileReader: r, server: server, key: m.key}
 	e.server.Name, e.server.Source = m.name, r.source
 	e.server.Source.Line, e.server.Source.Column = r.doc.position(m.key.start)
 }
@@ -47,15 +49,24 @@ func (e *entryReader) report(severity Severity, at value, field, format string, 
 	e.problems = append(e.problems, e.problem(severity, at.start, e.server.Name, field, fmt.Sprintf(format, args...)))
 }
 
-// read returns the entry, which may be invalid, or its last good version.
-func (e *entryReader) read(m namedValue, again []repetition) Server {
+// secret is NewSecret, with memory for several at a time.
+func (e *entryReader) secret(text string) Secret {
+	if len(e.texts) == cap(e.texts) {
+		e.texts = make([]string, 0, min(max(2*cap(e.texts), 4), 64))
+	}
+	e.texts = append(e.texts, text)
+	return Secret{&e.texts[len(e.texts)-1]}
+}
+
+// read reads the entry, which may be invalid, or takes its last good version.
+func (e *entryReader) read(m namedValue, again []repetition) {
 	e.name(m, again)
 	if !e.failed {
 		e.object(m.value)
 	}
 	switch {
 	case !e.failed:
-		e.server.approval = e.approvalHash(m.name, e.members, e.fromFile)
+		e.server.approval = &consent{path: e.source.Path, name: m.name, entry: e.secret(e.text), env: e.fromFile}
 	case e.server.Disabled:
 		// It is off whatever else is wrong with it, as with a variable that nobody sets any more.
 		for i := range e.problems {
@@ -65,7 +76,6 @@ func (e *entryReader) read(m namedValue, again []repetition) Server {
 		e.keepLastGood()
 	}
 	e.add(e.problems)
-	return e.server
 }
 
 func (e *entryReader) keepLastGood() {
@@ -74,7 +84,7 @@ func (e *entryReader) keepLastGood() {
 		e.server.Invalid = true
 		return
 	}
-	e.server = good
+	*e.server = good
 	e.server.LastGood = true
 	for i := range e.problems {
 		e.problems[i].KeptLastGood = e.problems[i].Severity == SeverityError
@@ -107,6 +117,7 @@ func (e *entryReader) object(v value) {
 		e.fail(v, "", "not an object: write { \"command\": … } or { \"url\": … }")
 		return
 	}
+	e.text = e.doc.keep(v)
 	members, repeated, over := e.doc.object(v, maxKeys, e.fileReader.members)
 	if over {
 		e.fail(v, "", "more than %d keys", maxKeys)
@@ -176,10 +187,9 @@ func (e *entryReader) strangers() {
 
 // field returns the value of a key; one that is null counts as absent.
 func (e *entryReader) field(key string) (value, bool) {
-	for _, m := range e.members {
-		if m.name == key {
-			return m.value, e.doc.kind(m.value) != 'n'
-		}
+	if i := find(e.members, nil, key); i >= 0 {
+		v := e.members[i].value
+		return v, e.doc.kind(v) != 'n'
 	}
 	return value{}, false
 }

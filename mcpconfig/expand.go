@@ -22,16 +22,18 @@ type expander struct {
 	getenv    func(string) (string, bool)
 	workspace string // "" where there is none
 	left      int    // bytes that may still come out of expansion, see maxExpandedFile
+	scratch   []byte // memory for one value
 }
 
 func (x *expander) expand(text string) (string, error) {
 	if !strings.Contains(text, "${") {
 		return text, nil
 	}
-	out, err := x.append(nil, text, 0)
+	out, err := x.append(x.scratch[:0], text, 0)
 	if err != nil {
 		return "", err
 	}
+	x.scratch = out[:0]
 	if x.left -= len(out); x.left < 0 {
 		return "", errors.New("the values of this file expand to too much text: variables are too long or too often repeated")
 	}

@@ -30,9 +30,9 @@ type fileReader struct {
 	dropped  int
 	flat     bool         // fields of one server stand where servers should
 	envFiles []string     // of the entries, existing or not
-	scratch  []byte       // memory of approvalHash
 	members  []namedValue // memory for those of an entry
 	inner    []namedValue // and for those of its env and headers
+	args     []Secret     // and for its arguments
 	baseCwd  Secret       // base, once for all entries
 }
 
@@ -71,19 +71,22 @@ func (r *fileReader) entries(object value) ([]Server, *Problem) {
 	if over {
 		return nil, r.lost(object.start, fmt.Sprintf("more than %d servers in one file", maxServers))
 	}
-	again := map[string][]repetition{}
+	var again map[string][]repetition
 	for _, twice := range repeated {
+		if again == nil {
+			again = map[string][]repetition{}
+		}
 		again[twice.name] = append(again[twice.name], twice)
 	}
 	r.flat = slices.ContainsFunc(members, func(m namedValue) bool {
 		return ownKey(m.name) && r.doc.kind(m.value) != '{'
 	})
 	slices.SortFunc(members, func(a, b namedValue) int { return strings.Compare(a.name, b.name) })
-	servers := make([]Server, 0, len(members))
+	servers := make([]Server, len(members))
 	var e entryReader
-	for _, m := range members {
-		e.reset(r, m)
-		servers = append(servers, e.read(m, again[m.name]))
+	for i, m := range members {
+		e.reset(r, m, &servers[i])
+		e.read(m, again[m.name])
 	}
 	if r.dropped > 0 {
 		r.problems = append(r.problems, r.problem(SeverityError, object.start, "", "",

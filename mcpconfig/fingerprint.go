@@ -6,13 +6,14 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Fingerprint is a hash (SHA-256, hexadecimal) over the name and everything that makes the server run differently:
 // transport, command, arguments, environment, working folder, url, headers, time limits; not over positions, formatting
 // or the order of keys. It is made of secrets: compare it, do not publish it.
 func (s Server) Fingerprint() string {
-	d := newDigest(nil, "traposd server 1")
+	d := newDigest("traposd server 1")
 	d.text(s.Name)
 	d.text(s.Transport.String())
 	d.text(s.Command.Reveal())
@@ -37,24 +38,37 @@ func (s Server) Fingerprint() string {
 // ApprovalHash is what an approval of the entry is bound to: a hash (SHA-256, hexadecimal) over the path of its file, its
 // name, the whole entry as it is written (unknown keys included, comments, formatting and the order of its keys not) and
 // the variables its envFile gives. A changed variable of the service's own environment does not change it. It is "" for a
-// server that came from no file, and for an entry with an error.
+// server that came from no file, and for an entry with an error. It is computed at the first call.
 func (s Server) ApprovalHash() string {
-	if s.approval == (hash{}) {
+	if s.approval == nil {
 		return ""
 	}
-	return hexadecimal(s.approval)
+	s.approval.once.Do(s.approval.compute)
+	return s.approval.hash.Reveal()
 }
 
-// approvalHash hashes an entry with these members; env is what its envFile gave. Members are sorted, and those of env and
-// headers too; within other values the order stays as it is.
-func (r *fileReader) approvalHash(name string, members []namedValue, env []EnvVar) hash {
-	d := newDigest(r.scratch, "traposd approval 1")
-	d.text(r.source.Path)
-	d.text(name)
-	d.members(r, members, true)
-	d.environment(env)
-	r.scratch = d.data[:0]
-	return d.sum()
+// consent is what there is to approve of an entry. Copies of a Server share it, and what was computed.
+type consent struct {
+	path, name string
+	entry      Secret   // the object as it is written, well formed and without repeated keys
+	env        []EnvVar // what its envFile gave
+
+	once sync.Once
+	hash Secret // written once
+}
+
+// compute hashes the entry. Members are sorted, and those of env and headers too; within other values the order stays as
+// it is.
+func (c *consent) compute() {
+	entry := c.entry.Reveal()
+	doc := &document{data: []byte(entry), kept: entry}
+	members, _, _ := doc.object(value{0, len(entry)}, maxKeys, nil)
+	d := newDigest("traposd approval 1")
+	d.text(c.path)
+	d.text(c.name)
+	d.members(doc, members, true)
+	d.environment(c.env)
+	c.hash = NewSecret(hexadecimal(d.sum()))
 }
 
 type hash [sha256.Size]byte
@@ -64,8 +78,8 @@ func hexadecimal(h hash) string { return hex.EncodeToString(h[:]) }
 // digest gathers a sequence of values to hash, each with its length before it, so that no two sequences look alike.
 type digest struct{ data []byte }
 
-func newDigest(scratch []byte, purpose string) *digest {
-	d := &digest{scratch[:0]}
+func newDigest(purpose string) *digest {
+	d := &digest{}
 	d.text(purpose)
 	return d
 }
@@ -97,19 +111,19 @@ func (d *digest) environment(env []EnvVar) {
 }
 
 // members adds an object's members, sorted; those of its env and headers too if outer is set.
-func (d *digest) members(r *fileReader, members []namedValue, outer bool) {
+func (d *digest) members(doc *document, members []namedValue, outer bool) {
 	slices.SortFunc(members, func(a, b namedValue) int { return strings.Compare(a.name, b.name) })
 	d.number(len(members))
 	for _, m := range members {
 		d.text(m.name)
-		if outer && (m.name == "env" || m.name == "headers") && r.doc.kind(m.value) == '{' {
-			r.inner, _, _ = r.doc.object(m.value, maxKeys, r.inner)
-			d.members(r, r.inner, false)
+		if outer && (m.name == "env" || m.name == "headers") && doc.kind(m.value) == '{' {
+			inner, _, _ := doc.object(m.value, maxKeys, nil)
+			d.members(doc, inner, false)
 			continue
 		}
 		start := len(d.data)
 		d.number(0)
-		d.data = r.doc.compact(d.data, m.value)
+		d.data = doc.compact(d.data, m.value)
 		binary.BigEndian.PutUint64(d.data[start:], uint64(len(d.data)-start))
 	}
 }

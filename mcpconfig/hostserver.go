@@ -79,7 +79,7 @@ func (l *loader) hostProblem(s Server) (field, message string) {
 			return "headers", "a header that is not valid for HTTP"
 		}
 	}
-	if message := checkURL(s, l.Self); message != "" {
+	if message := checkURL(&s, l.Self); message != "" {
 		return "url", message
 	}
 	return "", ""

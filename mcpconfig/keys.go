@@ -17,14 +17,14 @@ var aliases = map[string]string{
 	"cmd": "command", "arguments": "args", "environment": "env",
 }
 
-// ownNames holds our keys by themselves, meantNames by their lower case, the aliases included.
-var ownNames, meantNames = func() (own, meant map[string]string) {
-	own, meant = map[string]string{rootKey: rootKey}, map[string]string{}
+// ownNames holds our keys, meantNames holds them by their lower case, the aliases included.
+var ownNames, meantNames = func() (own map[string]bool, meant map[string]string) {
+	own, meant = map[string]bool{}, map[string]string{}
 	for alias, key := range aliases {
 		meant[strings.ToLower(alias)] = key
 	}
 	for _, key := range ownKeys {
-		own[key], meant[strings.ToLower(key)] = key, key
+		own[key], meant[strings.ToLower(key)] = true, key
 	}
 	return own, meant
 }()
@@ -36,7 +36,7 @@ var foreignRoots = map[string]string{
 	"context_servers": "Zed's",
 }
 
-func ownKey(key string) bool { return key != rootKey && ownNames[key] != "" }
+func ownKey(key string) bool { return ownNames[key] }
 
 // meantKey returns the key of ours that an unknown key of an entry was certainly meant to be: an alias, or one of ours in
 // other letters' case.

@@ -26,16 +26,16 @@ func (e *entryReader) remote() {
 		e.fail(v, "url", "%s", problem)
 		return
 	}
-	e.server.URL = NewSecret(strings.TrimSpace(text))
+	e.server.URL = e.secret(strings.TrimSpace(text))
 	if message := checkURL(e.server, e.self); message != "" {
 		e.fail(v, "url", "%s", message)
 		return
 	}
-	e.server.shownURL = NewSecret(maskedURL(unexpanded(strings.TrimSpace(written))))
+	e.server.shownURL = e.secret(maskedURL(unexpanded(strings.TrimSpace(written))))
 }
 
 // checkURL says what is wrong with the url of a server, or nothing.
-func checkURL(s Server, self []string) string {
+func checkURL(s *Server, self []string) string {
 	u, ok := parseURL(s.URL.Reveal())
 	switch {
 	case !ok:
@@ -79,13 +79,13 @@ func (e *entryReader) headers() {
 			e.fail(m.key, "headers."+keyField(m.name), "%s", e.twice("given in another case", members[earlier].key))
 			continue
 		}
-		e.header(m)
+		e.header(m, len(members))
 	}
 	slices.SortFunc(e.server.Headers, func(a, b Header) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// header reads one header; null means none.
-func (e *entryReader) header(m namedValue) {
+// header reads one header of at most so many; null means none.
+func (e *entryReader) header(m namedValue, most int) {
 	if e.doc.kind(m.value) == 'n' {
 		return
 	}
@@ -97,5 +97,8 @@ func (e *entryReader) header(m namedValue) {
 		e.fail(m.value, "headers."+keyField(m.name), "%s", problem)
 		return
 	}
-	e.server.Headers = append(e.server.Headers, Header{Name: m.name, Value: NewSecret(text)})
+	if e.server.Headers == nil {
+		e.server.Headers = make([]Header, 0, most)
+	}
+	e.server.Headers = append(e.server.Headers, Header{Name: m.name, Value: e.secret(text)})
 }

@@ -23,12 +23,15 @@ type scanner struct {
 	data  []byte
 	pos   int
 	depth int
-	long  map[int]int // the ends, by start, of objects and arrays of more than longValue bytes down to longDepth
+	long  []span // the objects and arrays of more than longValue bytes down to longDepth, sorted by start
 }
+
+// span is a value's range in half the memory: files are of 4 MiB at most.
+type span struct{ start, end int32 }
 
 // Long values are skipped by a look-up, so that walking the levels that are read does not read everything again at each.
 const (
-	longValue = 4096
+	longValue = 128
 	longDepth = 5
 )
 
@@ -157,7 +160,10 @@ func (s *scanner) container(closing byte) *syntaxError {
 	if s.depth++; s.depth > maxDepth {
 		return s.fail(s.pos, fmt.Sprintf("nested too deep: at most %d levels are read", maxDepth))
 	}
-	start := s.pos
+	start, slot := s.pos, len(s.long)
+	if s.depth <= longDepth {
+		s.long = append(s.long, span{start: int32(start)}) // before those within it, so that they are sorted
+	}
 	s.pos++
 	for first := true; ; first = false {
 		if err := s.space(); err != nil {
@@ -189,14 +195,20 @@ func (s *scanner) container(closing byte) *syntaxError {
 		s.pos++
 	}
 	s.pos++
-	if s.depth <= longDepth && s.pos-start > longValue {
-		if s.long == nil {
-			s.long = map[int]int{}
-		}
-		s.long[start] = s.pos
-	}
+	s.note(start, slot)
 	s.depth--
 	return nil
+}
+
+// note completes what long says of the container that ends here, or takes it away: then there are none within it either.
+func (s *scanner) note(start, slot int) {
+	switch {
+	case s.depth > longDepth:
+	case s.pos-start > longValue:
+		s.long[slot].end = int32(s.pos)
+	default:
+		s.long = s.long[:slot]
+	}
 }
 
 // key scans a member's name and its colon.

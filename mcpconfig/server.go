@@ -85,8 +85,8 @@ type Server struct {
 	Shadows    []Source // the weaker entries of the same name, strongest first
 	ShadowedBy Source   // the entry that hides this one in the merge of all workspaces; zero if it is visible there
 
-	shownCommand, shownURL Secret // as written, for check: placeholders unexpanded, defaults left out
-	approval               hash   // see ApprovalHash
+	shownCommand, shownURL Secret   // as written, for check: placeholders unexpanded, defaults left out
+	approval               *consent // see ApprovalHash
 }
 
 // Runnable tells whether the server is to be run: neither off nor invalid nor hidden.

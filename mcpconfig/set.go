@@ -52,35 +52,66 @@ func (s *source) good(name string) (Server, bool) {
 func (s *Set) finish() {
 	slices.Sort(s.watch)
 	s.watch = slices.Compact(s.watch)
-	byName := map[string][]*Server{}
+	strongest := make(map[string]*namesakes, s.count())
+	all := make([]namesakes, 0, s.count()) // its memory
+	for server := range s.each() {
+		server.Hidden, server.Shadows, server.ShadowedBy = true, nil, Source{}
+		same := strongest[server.Name]
+		if same == nil {
+			all = append(all, namesakes{first: server})
+			strongest[server.Name] = &all[len(all)-1]
+			continue
+		}
+		server.ShadowedBy = same.first.Source
+		same.first.Shadows = append(same.first.Shadows, server.Source)
+		for _, stronger := range same.others {
+			stronger.Shadows = append(stronger.Shadows, server.Source)
+		}
+		same.others = append(same.others, server)
+	}
+	views := s.views
+	if len(views) == 0 {
+		views = []view{{layers: s.base}}
+	}
+	for i, v := range views {
+		for _, layer := range v.layers {
+			servers := s.sources[layer].servers
+			for j := range servers {
+				if same := strongest[servers[j].Name]; same.seen <= i {
+					same.seen = i + 1
+					servers[j].Hidden = false
+				}
+			}
+		}
+	}
+}
+
+// namesakes are the entries of one name. Mostly there is one.
+type namesakes struct {
+	first  *Server // the strongest
+	others []*Server
+	seen   int // the number of the last view, from 1, that has one of them
+}
+
+// count returns how many entries there are.
+func (s Set) count() int {
+	n := 0
 	for i := range s.sources {
-		for j := range s.sources[i].servers {
-			server := &s.sources[i].servers[j]
-			server.Hidden, server.Shadows, server.ShadowedBy = true, nil, Source{}
-			byName[server.Name] = append(byName[server.Name], server)
-		}
+		n += len(s.sources[i].servers)
 	}
-	for _, same := range byName {
-		for i, server := range same {
-			if i > 0 {
-				server.ShadowedBy = same[0].Source
-			}
-			for _, weaker := range same[i+1:] {
-				server.Shadows = append(server.Shadows, weaker.Source)
-			}
-		}
-	}
-	if len(s.views) == 0 {
-		s.walk(s.base, func(server *Server) { server.Hidden = false })
-	}
-	for _, v := range s.views {
-		s.walk(v.layers, func(server *Server) { server.Hidden = false })
-	}
+	return n
 }
 
 // walk calls visit for the strongest entry of each name in layers, in order.
 func (s Set) walk(layers []int, visit func(*Server)) {
-	seen := map[string]bool{}
+	if len(layers) == 1 { // names differ within a source
+		layer := s.sources[layers[0]].servers
+		for i := range layer {
+			visit(&layer[i])
+		}
+		return
+	}
+	seen := make(map[string]bool, s.count())
 	for _, layer := range layers {
 		servers := s.sources[layer].servers
 		for i := range servers {
@@ -138,7 +169,7 @@ func (s Set) each() iter.Seq[*Server] {
 
 // All returns every entry, those that are disabled, invalid or hidden included, in order of precedence.
 func (s Set) All() []Server {
-	var all []Server
+	all := make([]Server, 0, s.count())
 	for _, source := range s.sources {
 		all = append(all, source.servers...)
 	}

@@ -55,8 +55,8 @@ func (e *entryReader) command() {
 			e.warn(v, "command", "contains spaces, and there is no such file: arguments go in args")
 		}
 	}
-	e.server.Command = NewSecret(path)
-	e.server.shownCommand = NewSecret(unexpanded(written))
+	e.server.Command = e.secret(path)
+	e.server.shownCommand = e.secret(unexpanded(written))
 }
 
 func (e *entryReader) args() {
@@ -68,8 +68,9 @@ func (e *entryReader) args() {
 		e.fail(v, "args", "must be an array of strings")
 		return
 	}
+	args := e.fileReader.args[:0]
 	for element := range e.doc.elements(v) {
-		n := len(e.server.Args)
+		n := len(args)
 		if n == maxArgs {
 			e.fail(element, "args", "more than %d arguments", maxArgs)
 			return
@@ -81,8 +82,10 @@ func (e *entryReader) args() {
 		if problem != "" {
 			e.fail(element, "args["+strconv.Itoa(n)+"]", "%s", problem)
 		}
-		e.server.Args = append(e.server.Args, NewSecret(text))
+		args = append(args, e.secret(text))
 	}
+	e.fileReader.args = args
+	e.server.Args = append([]Secret(nil), args...)
 }
 
 // env returns the variables of "env", sorted by name.
@@ -117,7 +120,7 @@ func (e *entryReader) env() []EnvVar {
 		if e.doc.kind(m.value) == 'n' {
 			variable.Unset = true
 		} else if text, problem := e.scalar(m.value); problem == "" {
-			variable.Value = NewSecret(text)
+			variable.Value = e.secret(text)
 		} else {
 			e.fail(m.value, "env."+keyField(m.name), "%s", problem)
 		}
@@ -134,7 +137,7 @@ func (e *entryReader) cwd() {
 		return
 	}
 	if path, ok := e.path(v, "cwd"); ok && path != "" {
-		e.server.Cwd = NewSecret(path)
+		e.server.Cwd = e.secret(path)
 	}
 }
 
@@ -148,7 +151,7 @@ func (e *entryReader) envFile() {
 	if !ok || path == "" {
 		return
 	}
-	e.server.EnvFile = NewSecret(path)
+	e.server.EnvFile = e.secret(path)
 	e.envFiles = append(e.envFiles, path)
 	data, _, err := readFile(path, maxEnvFileBytes, e.privileged)
 	if errors.Is(err, fs.ErrNotExist) {
