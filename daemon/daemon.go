@@ -140,7 +140,7 @@ func (d *Daemon) assemble() {
 		OnNotification: d.listener.Broadcast,
 		ClientName:     "traposd", ClientVersion: d.version,
 		Environ: childEnviron,
-		RunDir:  d.settings.RuntimeDir,
+		RunDir:  d.settings.RuntimeDir, StateDir: d.stateFolder(),
 	})
 	r := newReloader()
 	r.log, r.load, r.apply = d.log.Named("config"), d.load, d.apply
@@ -153,6 +153,16 @@ func (d *Daemon) assemble() {
 	d.reloader = r
 	d.metrics = newMetrics(d.statusReport)
 	r.reloads = d.metrics.reloads
+}
+
+// stateFolder makes the state folder if it is missing. Without one, nothing is remembered from run to run; that is worth a
+// warning, and no reason not to serve.
+func (d *Daemon) stateFolder() string {
+	if err := os.MkdirAll(d.settings.StateDir, 0o700); err != nil {
+		d.log.Warn("the state folder cannot be made; changed tool definitions go unseen over a restart", zap.Error(err))
+		return ""
+	}
+	return d.settings.StateDir
 }
 
 // computerEntries are the computer tools, if there is a gateway.
