@@ -29,15 +29,32 @@ func (x *expander) expand(text string) (string, error) {
 	if !strings.Contains(text, "${") {
 		return text, nil
 	}
-	out, err := x.append(x.scratch[:0], text, 0)
-	if err != nil {
-		return "", err
+	expanded, whole := x.whole(text)
+	if !whole {
+		out, err := x.append(x.scratch[:0], text, 0)
+		if err != nil {
+			return "", err
+		}
+		x.scratch, expanded = out[:0], string(out)
 	}
-	x.scratch = out[:0]
-	if x.left -= len(out); x.left < 0 {
+	if x.left -= len(expanded); x.left < 0 {
 		return "", errors.New("the values of this file expand to too much text: variables are too long or too often repeated")
 	}
-	return string(out), nil
+	return expanded, nil
+}
+
+// whole returns what the usual value with a placeholder expands to without a copy: one ${NAME} and nothing else, of a variable
+// that is set. Everything else, and all that is wrong, is append's to say.
+func (x *expander) whole(text string) (string, bool) {
+	if text[0] != '$' || text[len(text)-1] != '}' {
+		return "", false
+	}
+	name := text[2 : len(text)-1]
+	if !variableName(name) || ownSecrets[name] {
+		return "", false
+	}
+	content, ok := x.variable(name)
+	return content, ok && len(content) <= maxExpandedValue
 }
 
 func (x *expander) append(out []byte, text string, depth int) ([]byte, error) {

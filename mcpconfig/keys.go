@@ -1,6 +1,9 @@
 package mcpconfig
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // rootKey is the key of a configuration file that holds the entries.
 const rootKey = "mcpServers"
@@ -41,7 +44,15 @@ func ownKey(key string) bool { return ownNames[key] }
 // meantKey returns the key of ours that an unknown key of an entry was certainly meant to be: an alias, or one of ours in
 // other letters' case.
 func meantKey(key string) (string, bool) {
-	own, found := meantNames[strings.ToLower(key)]
+	var lowered [32]byte // most keys are foreign, short and of ASCII: looking for those costs no memory
+	if len(key) > len(lowered) || strings.ContainsFunc(key, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		own, found := meantNames[strings.ToLower(key)]
+		return own, found
+	}
+	for i := range len(key) {
+		lowered[i] = lower(key[i])
+	}
+	own, found := meantNames[string(lowered[:len(key)])]
 	return own, found
 }
 

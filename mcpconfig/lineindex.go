@@ -44,7 +44,8 @@ func (x *lineIndex) build(data []byte) {
 func advance(mark lineMark, text []byte) lineMark {
 	if last := bytes.LastIndexByte(text, '\n'); last >= 0 {
 		mark.lines += bytes.Count(text[:last+1], []byte{'\n'})
-		mark.lineRunes = mark.runes + runeStarts(text[:last+1])
+		mark.runes += runeStarts(text[:last+1])
+		mark.lineRunes, text = mark.runes, text[last+1:]
 	}
 	mark.runes += runeStarts(text)
 	return mark

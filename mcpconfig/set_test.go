@@ -179,6 +179,37 @@ func TestApprovalHash(t *testing.T) {
 	}
 }
 
+// The hash is computed late, of what was read and not of what the host makes of its memory meanwhile, and for many at once.
+func TestApprovalHashIsOfWhatWasRead(t *testing.T) {
+	b := newBed(t)
+	load := func(data []byte) Server {
+		b.options.Supplied = []SuppliedFile{{Path: "f", Data: data}}
+		set, problems := Load(b.options)
+		if len(problems) != 0 {
+			t.Fatal(problems)
+		}
+		return set.Servers()[0]
+	}
+	text := entries(`"a":{"command":"x","args":["y"],"foreign":[1, /* c */ {"z":[2,],},]}`)
+	data := []byte(text)
+	one, other := load(data), load([]byte(text))
+	for i := range data {
+		data[i] = 'x'
+	}
+	hashes := make(chan string)
+	for range 4 {
+		go func(s Server) { hashes <- s.ApprovalHash() }(one)
+	}
+	for range 4 {
+		if hash := <-hashes; len(hash) != 64 || hash != other.ApprovalHash() {
+			t.Error("not the hash of what was read:", hash)
+		}
+	}
+	if one.Name != "a" || one.Args[0].Reveal() != "y" || !one.Equal(other) {
+		t.Error("the server changes with the bytes it was read from")
+	}
+}
+
 func TestHostServers(t *testing.T) {
 	b := newBed(t)
 	b.write(b.globFile, entries(`"one":{"command":"global"},"bad":{"command":"global"}`))
