@@ -73,7 +73,7 @@ func (e *entryReader) args() {
 		n := len(args)
 		if n == maxArgs {
 			e.fail(element, "args", "more than %d arguments", maxArgs)
-			return
+			break
 		}
 		text, problem := e.scalar(element)
 		if problem == "" {
