@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"os"
 	"regexp"
 
 	"go.uber.org/zap"
@@ -59,7 +60,9 @@ func RunComputer(ctx context.Context, opts ComputerOptions) error {
 		// A read of a terminal cannot be called back; this goroutine ends with its input or with the process.
 		go func() {
 			for lines := bufio.NewScanner(opts.Stdin); lines.Scan(); {
-				c.Type(lines.Text() + "\n")
+				if c.TypeLine(ctx, lines.Text()) != nil {
+					return // the computer is gone
+				}
 			}
 		}()
 	}
@@ -77,6 +80,16 @@ func newComputer(opts ComputerOptions) (*craftos.Computer, error) {
 	return craftos.New(craftos.Options{
 		ID: opts.ID, Label: opts.Label, Files: lua.Files(), Dir: opts.Dir,
 		AllowPrivate: true, // the person who starts it is the world's owner
-		Settings:     settings, Stdout: opts.Stdout, Logger: opts.Logger,
+		Settings:     settings, Stdout: opts.Stdout, Console: isTerminal(opts.Stdin) && isTerminal(opts.Stdout), Logger: opts.Logger,
 	})
+}
+
+// isTerminal reports whether a person may sit at v: whether it is a file that is a character device.
+func isTerminal(v any) bool {
+	file, ok := v.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
