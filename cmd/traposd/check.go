@@ -53,7 +53,11 @@ func showCheck(w io.Writer, report mcpconfig.Report, asJSON bool) error {
 		return printJSON(w, report)
 	}
 	for _, p := range report.Problems {
-		if _, err := fmt.Fprintln(w, printable(p.String())); err != nil {
+		line := printable(p.String())
+		if coloured(w) {
+			line = paint(line, p.Severity)
+		}
+		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
 		}
 	}
