@@ -14,17 +14,32 @@ func TestOwnFile(t *testing.T) {
 	if got, problems := readOwnFile(path, before); !got.equal(ownFile{}) || problems != nil {
 		t.Errorf("no file: %v %v", got, problems)
 	}
-	for text, want := range map[string]struct {
+	for _, want := range []struct {
+		text    string
 		file    ownFile
 		problem string
 	}{
-		"// c\n{\"allowedHosts\": [\"a.lan\", \"b\",], \"servers\": {}, \"policy\": 1}":    {ownFile{allowedHosts: []string{"a.lan", "b"}}, ""},
-		"{\n \"allowedHosts\": \"canary\",\n \"allowedOrigins\": [\"https://x.example\"]}": {ownFile{allowedHosts: []string{"old"}, allowedOrigins: []string{"https://x.example"}}, ":2:18: "},
-		"{\"allowedOrigins\": [\"https://x.example\",\n  7]}":                              {ownFile{allowedOrigins: before.allowedOrigins}, ":2:3: "},
-		"{\"allowedHosts\": [\"\"]}":                                                       {ownFile{allowedHosts: []string{"old"}}, ":1:19: "},
-		"{\"allowedHosts\": [":                                                             {before, ""},
-		"[]":                                                                               {before, ""},
+		{
+			text: "// c\n{\"allowedHosts\": [\"a.lan\", \"b\",], \"servers\": {}, \"policy\": 1}",
+			file: ownFile{allowedHosts: []string{"a.lan", "b"}},
+		},
+		{
+			text:    "{\n \"allowedHosts\": \"canary\",\n \"allowedOrigins\": [\"https://x.example\"]}",
+			file:    ownFile{allowedHosts: []string{"old"}, allowedOrigins: []string{"https://x.example"}},
+			problem: ":2:18: ",
+		},
+		{
+			text:    "{\"allowedOrigins\": [\"https://x.example\",\n  7]}",
+			file:    ownFile{allowedOrigins: before.allowedOrigins},
+			problem: ":2:3: ",
+		},
+		{text: `{"allowedHosts": [""]}`, file: ownFile{allowedHosts: []string{"old"}}, problem: ":1:19: "},
+		{text: `{"mcpServers": {}}`, problem: "servers stand under `servers`"},
+		{text: `{"allowedHost": []}`, problem: "is no setting"},
+		{text: `{"allowedHosts": [`, file: before},
+		{text: `[]`, file: before},
 	} {
+		text := want.text
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
