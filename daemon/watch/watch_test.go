@@ -87,6 +87,18 @@ func (r *rig) expect(paths ...string) {
 	}
 }
 
+// drain takes the reports that are there and says how many they were.
+func (r *rig) drain() (n int) {
+	for {
+		select {
+		case <-r.reports:
+			n++
+		default:
+			return n
+		}
+	}
+}
+
 // silent proves that nothing is reported or about to be: it looks at everything, which would report what is held back.
 func (r *rig) silent() {
 	r.t.Helper()
