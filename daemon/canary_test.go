@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -65,6 +66,7 @@ func TestNoValueComesOutAnywhere(t *testing.T) {
 	shown.add(t, "loaded", r.reloader.current().set)
 	shown.add(t, "servers that run", r.reloader.current().run)
 	shown["metrics"] = metricsText(t, r)
+	shown.addConsent(t, canaryConfig(t, port))
 	client := NewRPCClient(r.MCPURL(), settings.Token)
 	for _, name := range []string{"missing", "dies", "refused", "sse", "cwd"} {
 		_, err := client.Call(t.Context(), "tools/call", map[string]any{"name": name + "__x"})
@@ -97,7 +99,7 @@ func TestNoValueComesOutAnywhere(t *testing.T) {
 			t.Errorf("%s: …%s…", where, text[max(0, i-80):min(len(text), i+80)])
 		}
 	}
-	if len(shown) < 30 {
+	if len(shown) < 60 {
 		t.Errorf("only %d texts were looked at", len(shown))
 	}
 }
@@ -114,6 +116,25 @@ func (s shownTexts) add(t *testing.T, where string, v any) {
 	s[where] = string(data)
 	s[where+" %+v"] = fmt.Sprintf("%+v", v)
 	s[where+" %#v"] = fmt.Sprintf("%#v", v)
+}
+
+// addConsent adds what is told in JSON of a file that is only looked at: a check and what waits for approval.
+func (s shownTexts) addConsent(t *testing.T, text string) {
+	t.Helper()
+	bed := newGateBed(t)
+	bed.edit(text)
+	if len(bed.pending) < 5 {
+		t.Fatalf("only %d entries wait for approval", len(bed.pending))
+	}
+	s.add(t, "pending", PendingReport{Version: reportVersion, Pending: bed.pending}.Masked())
+	check := mcpconfig.Check([]string{filepath.Join(bed.root, ".mcp.json")}, mcpconfig.Options{HomeDir: bed.root})
+	s.add(t, "problems of a check", check.Problems)
+	for _, source := range check.Sources {
+		for _, server := range source.Servers {
+			server.Command, server.URL = "", "" // the two values that the form of a check has
+			s.add(t, "check of "+server.Name, server)
+		}
+	}
 }
 
 func (s shownTexts) addLogs(t *testing.T, r *running) {

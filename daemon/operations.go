@@ -90,7 +90,7 @@ func (d *Daemon) statusReport() StatusReport {
 	servers := serversReport(now, d.reconciler.Status())
 	report := StatusReport{
 		Version: reportVersion, Service: d.serviceReport(), Files: filesReport(now.set),
-		Servers: servers.Servers, Problems: servers.Problems, Pending: d.pendingReport().Pending,
+		Servers: servers.Servers, Problems: servers.Problems, Pending: d.pendingReport().Masked().Pending,
 		Computers: d.computersReport().Computers, Sessions: []SessionReport{},
 	}
 	for _, s := range d.listener.Sessions() {

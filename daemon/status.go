@@ -137,10 +137,22 @@ const (
 	statePending = "pending" // it waits for approval
 )
 
-// PendingReport is the form of `traposd approve --list --json`.
+// PendingReport is what waits for approval. Masked, it is the form of `traposd approve --list --json`.
 type PendingReport struct {
 	Version int       `json:"version"`
 	Pending []Pending `json:"pending"`
+}
+
+// Masked returns the report without commands and urls. Only the person at the terminal who is asked for consent sees
+// those: what is kept as JSON, in a status or in a log, holds no value of a file.
+func (r PendingReport) Masked() PendingReport {
+	masked := make([]Pending, len(r.Pending))
+	for i, p := range r.Pending {
+		p.Command, p.URL = "", ""
+		masked[i] = p
+	}
+	r.Pending = masked
+	return r
 }
 
 // WorkspacesReport is the form of `traposd workspace list --json`.

@@ -3,8 +3,9 @@ package mcpconfig
 // reportVersion is the version of the form that Report has as JSON. Fields may be added within a version.
 const reportVersion = 1
 
-// Report is what `traposd check` shows. It holds no values but a command, and a url with userinfo and query masked, both
-// as they are written in the file: placeholders unexpanded, their defaults left out.
+// Report is what `traposd check` shows: the one JSON form with values in it, since it is made for the editor that has the
+// file open. They are the command, and the url with userinfo and query masked, both as they are written in the file:
+// placeholders unexpanded, their defaults left out.
 type Report struct {
 	Version  int            `json:"version"` // 1
 	Sources  []ReportSource `json:"sources"` // the files that exist, strongest first

@@ -44,7 +44,7 @@ func newApproveCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), report)
+				return printJSON(cmd.OutOrStdout(), report.Masked())
 			}
 			for _, p := range report.Pending {
 				_, _ = fmt.Fprintf(cmd.OutOrStdout(), "approved %s of %s\n", printable(p.Name), printable(p.Source.Path))
@@ -70,7 +70,7 @@ const shownHash = 12
 
 func showPending(w io.Writer, report daemon.PendingReport, asJSON bool) error {
 	if asJSON {
-		return printJSON(w, report)
+		return printJSON(w, report.Masked())
 	}
 	if len(report.Pending) == 0 {
 		_, err := fmt.Fprintln(w, "nothing waits for approval")
