@@ -14,12 +14,12 @@ import (
 type Pending struct {
 	Name    string       `json:"name"`
 	Source  SourceReport `json:"source"`
-	Hash    string       `json:"hash"`    // of the whole entry and its file's path
+	Hash    string       `json:"hash"`              // of the whole entry and its file's path
 	Command string       `json:"command,omitempty"` // as it is written, for the eyes of who is asked; see Masked
 	URL     string       `json:"url,omitempty"`     // the same, without userinfo and query
-	Args    int          `json:"args"`    // how many
-	Changed bool         `json:"changed"` // an edit: the version from before keeps running meanwhile
-	Running bool         `json:"running"` // it runs: it did when the workspace began to ask for approval
+	Args    int          `json:"args"`              // how many
+	Changed bool         `json:"changed"`           // an edit: the version from before keeps running meanwhile
+	Running bool         `json:"running"`           // it runs: it did when the workspace began to ask for approval
 
 	id string // of the server; names and lines are not unique
 }
