@@ -221,7 +221,8 @@ func (c *computer) adopt(s *session, id *identity, now time.Time) (old *session)
 	c.nextPing = now.Add(first + time.Duration(c.reg.jitter.Add(0x9e3779b97f4a7c15)%uint64(first+1)))
 	c.heard.Store(now.UnixNano())
 	c.silent.Store(false)
-	s.control = append(s.control, appendHelloOK(nil, c.traposID, max(1, int(opts.Heartbeat/time.Second)), opts.MaxFrameBytes))
+	s.control = append(s.control, appendHelloOK(nil, c.traposID, max(1, int(opts.Heartbeat/time.Second)), opts.MaxFrameBytes, s.proof))
+	s.proof = ""
 	c.carryOver()
 	s.pump()
 	return old

@@ -102,7 +102,13 @@ func printable(s string, limit int) bool {
 
 // The encoders below write frames by hand: their fields are few and known, and a request's payload is ASCII already.
 
-func appendHelloOK(dst []byte, traposID string, heartbeatSeconds, maxFrameBytes int) []byte {
+func appendChallenge(dst []byte, nonce string) []byte {
+	dst = append(dst, `{"type":"challenge","nonce":`...)
+	return append(appendString(dst, nonce), '}')
+}
+
+// appendHelloOK writes a hello_ok; proof may be empty.
+func appendHelloOK(dst []byte, traposID string, heartbeatSeconds, maxFrameBytes int, proof string) []byte {
 	dst = append(dst, `{"type":"hello_ok","traposId":`...)
 	dst = appendString(dst, traposID)
 	dst = append(dst, `,"heartbeatSeconds":`...)
@@ -111,6 +117,10 @@ func appendHelloOK(dst []byte, traposID string, heartbeatSeconds, maxFrameBytes 
 	dst = strconv.AppendInt(dst, int64(maxFrameBytes), 10)
 	dst = append(dst, `,"maxInFlight":`...)
 	dst = strconv.AppendInt(dst, maxInFlight, 10)
+	if proof != "" {
+		dst = append(dst, `,"proof":`...)
+		dst = appendString(dst, proof)
+	}
 	return append(dst, '}')
 }
 

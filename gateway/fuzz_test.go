@@ -94,6 +94,7 @@ func FuzzHello(f *testing.F) {
 	for _, text := range []string{
 		`{"type":"hello","protocol":1,"password":"x","networkId":"default","computerId":12,"label":"miner","boot":"ab","serves":["exec-lua"],"agent":"a"}`,
 		`{"type":"hello","protocol":1,"passwordBase64":"/w==","computerId":0,"labelBase64":"/w==","serves":{}}`,
+		`{"type":"hello","protocol":1,"nonce":"0123456789abcdef","proof":"00","computerId":1}`,
 		`{"type":"hello","protocol":"1","computerId":9007199254740993}`, `{"type":"hello","protocol":1,"networkId":null,"computerId":1}`,
 	} {
 		f.Add([]byte(text))
@@ -110,7 +111,7 @@ func FuzzHello(f *testing.F) {
 		if !ok || label != id.label || before == "" {
 			t.Errorf("%q does not split into its parts", id.traposID)
 		}
-		checkOutgoing(t, appendHelloOK(nil, id.traposID, 15, 65536))
+		checkOutgoing(t, appendHelloOK(nil, id.traposID, 15, 65536, proofOf(proverGateway, secret, "challenge", "nonce", id)))
 	})
 }
 

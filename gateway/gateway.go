@@ -18,6 +18,7 @@ import (
 type Options struct {
 	Password         func() string // the shared secret now; a func so that nothing prints it. nil or "" lets nobody in
 	PreviousPassword func() string // accepted as well, while the secret is being changed; nil or "" means none
+	RequireChallenge bool          // refuse a password in clear text, even the right one: computers must prove that they know it
 	Logger           *zap.Logger   // one line per change of state; nil logs nothing
 
 	HelloTimeout   time.Duration // from the upgrade to the hello; 5 s

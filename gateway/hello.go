@@ -1,18 +1,18 @@
 package gateway
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/json"
 	"strconv"
 )
 
-// hello is the first frame of a computer. It holds the password: never log it, nor wrap an error of its decoding.
+// hello is the first frame of a computer. It may hold the password: never log it, nor wrap an error of its decoding.
 type hello struct {
 	Type           string      `json:"type"`
 	Protocol       json.Number `json:"protocol"`
 	Password       string      `json:"password"`
 	PasswordBase64 []byte      `json:"passwordBase64"`
+	Nonce          string      `json:"nonce"`
+	Proof          string      `json:"proof"`
 	NetworkID      *string     `json:"networkId"`
 	ComputerID     *float64    `json:"computerId"`
 	Label          string      `json:"label"`
@@ -39,7 +39,12 @@ func (h *hello) String() string { return "hello(redacted)" }
 // GoString is String.
 func (h *hello) GoString() string { return h.String() }
 
-// decodeHello reads the first frame and everything in it but the password, which Gateway.authorized judges.
+// wantsChallenge reports whether h holds no password, but asks to prove that it is known.
+func (h *hello) wantsChallenge() bool {
+	return h.Nonce != "" && h.Password == "" && len(h.PasswordBase64) == 0
+}
+
+// decodeHello reads the first frame and everything in it but the password and the proof, which greet has judged.
 func decodeHello(data []byte) (*hello, *identity, *Error) {
 	h := &hello{}
 	if err := decodeFrame(data, h); err != nil {
@@ -68,6 +73,9 @@ func decodeHello(data []byte) (*hello, *identity, *Error) {
 		return nil, nil, newError(CodeBadRequest, "boot must be at most 64 printable characters")
 	}
 	id.boot = h.Boot
+	if h.Nonce != "" && (!printable(h.Nonce, maxNonceLength) || len(h.Nonce) < minNonceLength) {
+		return nil, nil, newError(CodeBadRequest, "nonce must be 16 to 64 printable characters")
+	}
 	label := h.Label
 	if len(h.LabelBase64) > 0 {
 		label = string(h.LabelBase64)
@@ -92,27 +100,4 @@ func validNetwork(s string) bool {
 		}
 	}
 	return true
-}
-
-// authorized compares the password of h with the current and the previous one, each in constant time: hashing first
-// makes the comparison independent of the lengths too. An empty secret matches nothing.
-func (g *Gateway) authorized(h *hello) bool {
-	given := []byte(h.Password)
-	if len(h.PasswordBase64) > 0 {
-		given = h.PasswordBase64
-	}
-	sum := sha256.Sum256(given)
-	ok := 0
-	for _, secret := range []func() string{g.opts.Password, g.opts.PreviousPassword} {
-		if secret == nil {
-			continue
-		}
-		want := secret()
-		wantSum := sha256.Sum256([]byte(want))
-		same := subtle.ConstantTimeCompare(sum[:], wantSum[:])
-		if want != "" {
-			ok |= same
-		}
-	}
-	return ok == 1
 }

@@ -27,6 +27,7 @@ type session struct {
 	stop     chan struct{} // closed when the session must end
 	finished chan struct{} // closed when the close frame is written, or cannot be
 
+	proof    string    // that we know the secret, for hello_ok; "" when the computer did not ask for it. Set by greet
 	computer *computer // set by adopt, before the reader goes on; never changes after
 
 	// Only the reader uses these.
@@ -76,11 +77,58 @@ func (s *session) run() {
 	s.finish(err)
 }
 
-// greet reads and judges the hello.
+// greet reads and judges the hello, or the two of them when the computer asks for a challenge.
 func (s *session) greet() (*identity, *Error) {
+	h, id, refusal := s.readHello()
+	if refusal != nil {
+		return id, refusal
+	}
+	challenge := ""
+	if h.wantsChallenge() {
+		challenge = newNonce()
+		if err := s.say(appendChallenge(nil, challenge)); err != nil {
+			return nil, lost(err)
+		}
+		nonce := h.Nonce
+		if h, id, refusal = s.readHello(); refusal != nil {
+			return id, refusal
+		}
+		if h.Nonce != nonce || !h.wantsChallenge() {
+			return id, newError(CodeBadRequest, "the hello after a challenge must have the same nonce, and a proof in place of the password")
+		}
+	}
+	if !s.g.throttle.wait(s.host, s.g.done) {
+		return id, newError(CodeBusy, "too many refused computers from this address; try again in a minute")
+	}
+	if refusal := s.judge(h, id, challenge); refusal != nil {
+		return id, refusal
+	}
+	_ = s.conn.SetReadDeadline(time.Time{})
+	return id, nil
+}
+
+// judge says why a computer may not come in, if it may not. challenge is empty when there was none.
+func (s *session) judge(h *hello, id *identity, challenge string) *Error {
+	ok := false
+	switch {
+	case challenge != "":
+		s.proof, ok = s.g.proven(h, id, challenge)
+	case s.g.opts.RequireChallenge:
+		return newError(CodeUnauthorized, "this gateway takes no password in clear text; install the computer's programs again from it")
+	default:
+		ok = s.g.authorized(h)
+	}
+	if !ok {
+		return newError(CodeUnauthorized, "wrong password; set the same one on the computer as on the gateway")
+	}
+	return nil
+}
+
+// readHello reads one hello, within the time for it.
+func (s *session) readHello() (*hello, *identity, *Error) {
 	_ = s.conn.SetReadDeadline(time.Now().Add(s.g.opts.HelloTimeout))
 	if s.g.isClosing() { // Close may have set its deadline just before ours
-		return nil, goingAway
+		return nil, nil, goingAway
 	}
 	buf := framePool.Get().(*bytes.Buffer)
 	defer putBuffer(buf)
@@ -88,25 +136,27 @@ func (s *session) greet() (*identity, *Error) {
 		var e *Error
 		switch {
 		case errors.As(err, &e):
-			return nil, e
+			return nil, nil, e
 		case isTimeout(err):
-			return nil, newError(CodeTimeout, "no hello within ", s.g.opts.HelloTimeout.String())
+			return nil, nil, newError(CodeTimeout, "no hello within ", s.g.opts.HelloTimeout.String())
 		}
-		return nil, &Error{Code: CodeDisconnected, Message: "the connection ended before its hello", cause: err}
+		return nil, nil, lost(err)
 	}
 	h, id, refusal := decodeHello(buf.Bytes())
 	clear(buf.Bytes()) // the password was in it
-	if refusal != nil {
-		return id, refusal
+	return h, id, refusal
+}
+
+func lost(err error) *Error {
+	return &Error{Code: CodeDisconnected, Message: "the connection ended before its hello", cause: err}
+}
+
+// say writes a frame before there is a writer.
+func (s *session) say(frame []byte) error {
+	if err := s.conn.WriteMessage(websocket.TextMessage, frame); err != nil {
+		return err
 	}
-	if !s.g.throttle.wait(s.host, s.g.done) {
-		return id, newError(CodeBusy, "too many refused computers from this address; try again in a minute")
-	}
-	if !s.g.authorized(h) {
-		return id, newError(CodeUnauthorized, "wrong password; set the same one on the computer as on the gateway")
-	}
-	_ = s.conn.SetReadDeadline(time.Time{})
-	return id, nil
+	return s.batch.flush(s.g.opts.HelloTimeout)
 }
 
 // refuse tells a computer why it cannot come in.
