@@ -210,6 +210,7 @@ func TestSecondHelloLate(t *testing.T) {
 			t.Errorf("got %v", e)
 		}
 		p.closed()
+		_ = p.conn.Close()
 		left := dial()
 		left.askChallenge(1, "a") // one that goes after the challenge leaves nothing
 		_ = left.conn.Close()
