@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/traposd/traposd/daemon/computertools"
+	"github.com/traposd/traposd/daemon/notify"
 	"github.com/traposd/traposd/daemon/watch"
 	"github.com/traposd/traposd/gateway"
 	"github.com/traposd/traposd/mcp"
@@ -41,6 +42,7 @@ type Daemon struct {
 	gate                 gate
 	storing              sync.Mutex // held while a state file is read, changed and written
 	metrics              *metrics
+	notifier             *notify.Notifier // nil: no service manager wants to know
 }
 
 // New returns a service that has not started.
@@ -71,7 +73,7 @@ func (d *Daemon) GatewayURL() string {
 // Run runs the service until ctx ends, and returns nil when nothing of it is left. It fails with ErrAlreadyRunning,
 // ErrAddressInUse or ErrSettings before any server's process is started.
 func (d *Daemon) Run(ctx context.Context) error {
-	d.since = time.Now()
+	d.since, d.notifier = time.Now(), notify.New()
 	reloads, endSignals := catchSignals()
 	defer endSignals()
 	controlListener, release, err := listenControl(ctx, d.settings.RuntimeDir)
@@ -104,6 +106,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 	})
 	loops.Go(func() { d.reloadOn(running, reloads) })
 	close(d.ready)
+	d.tellManager(d.notifier.Ready(d.statusLine()))
+	loops.Go(func() { d.notifier.Run(running, d.statusLine) })
 
 	var failed error
 	select {
@@ -112,6 +116,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		d.log.Error("a listener failed", zap.Error(failed))
 	}
 	d.log.Info("stopping")
+	d.tellManager(d.notifier.Stopping())
 	cancel()
 	loops.Wait()
 	err = d.stop(servers, ctl)

@@ -34,15 +34,24 @@ type sockets struct {
 
 // bind takes both addresses or neither.
 func (d *Daemon) bind(ctx context.Context) (s sockets, err error) {
-	if s.mcp, err = listen(ctx, d.settings.MCPAddr, "the MCP listener", "MCP_PORT"); err != nil {
+	inherited := d.inherit()
+	defer inherited.close()
+	if s.mcp, err = inherited.mcp(d.settings); err != nil {
 		return sockets{}, err
+	}
+	if s.mcp == nil {
+		if s.mcp, err = listen(ctx, d.settings.MCPAddr, "the MCP listener", "MCP_PORT"); err != nil {
+			return sockets{}, err
+		}
 	}
 	d.mcpAddr = s.mcp.Addr()
 	if d.settings.GatewayAddr == Off {
 		return s, nil
 	}
-	if s.gateway, err = listen(ctx, d.settings.GatewayAddr, "the gateway", "TRAPOS_GATEWAY_ADDR"); err != nil {
-		return sockets{}, errors.Join(err, s.mcp.Close())
+	if s.gateway = inherited.gateway(d.settings); s.gateway == nil {
+		if s.gateway, err = listen(ctx, d.settings.GatewayAddr, "the gateway", "TRAPOS_GATEWAY_ADDR"); err != nil {
+			return sockets{}, errors.Join(err, s.mcp.Close())
+		}
 	}
 	d.gatewayAddr = s.gateway.Addr()
 	return s, nil
