@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -308,6 +310,19 @@ func (c *call) Name() string { return c.client.name }
 
 // Capabilities implements Client.
 func (c *call) Capabilities() json.RawMessage { return c.client.capabilities }
+
+// sessionHash bytes of a hash tell one session from another. The id itself is all that a request needs to be in the session,
+// and so no log may have it.
+const sessionHash = 6
+
+// Session implements Sessioned.
+func (c *call) Session() string {
+	if c.session == nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(c.session.id))
+	return hex.EncodeToString(sum[:sessionHash])
+}
 
 // Notify implements Client: the notification travels on the response to this very request, if that can be a stream.
 func (c *call) Notify(method string, params json.RawMessage) {
