@@ -1,9 +1,9 @@
 package craftos
 
 import (
-	"slices"
 	"bufio"
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
