@@ -35,6 +35,7 @@ type Daemon struct {
 	listener             *mcp.Listener
 	catalogue            *mcp.Catalogue
 	gateway              *gateway.Gateway // nil: off
+	certificate          *certificate     // of the gateway; nil: it speaks no TLS
 	reconciler           *upstream.Reconciler
 	reloader             *reloader
 	watcher              *watch.Watcher
@@ -67,7 +68,11 @@ func (d *Daemon) GatewayURL() string {
 	if d.gatewayAddr == nil {
 		return ""
 	}
-	return "ws://" + d.gatewayAddr.String() + "/gateway"
+	scheme := "ws://"
+	if d.certificate != nil {
+		scheme = "wss://"
+	}
+	return scheme + d.gatewayAddr.String() + "/gateway"
 }
 
 // Run runs the service until ctx ends, and returns nil when nothing of it is left. It fails with ErrAlreadyRunning,
@@ -99,6 +104,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	d.reloader.first()
 	loops.Go(func() { d.reloader.run(running) })
+	if d.certificate != nil {
+		loops.Go(func() { d.certificate.run(running, certificateInterval) })
+	}
 	loops.Go(func() {
 		if err := d.watcher.Run(running); err != nil && running.Err() == nil {
 			d.log.Error("the file watcher ended; edits are not seen until a restart", zap.Error(err))
@@ -135,7 +143,8 @@ func (d *Daemon) assemble() {
 	})
 	if d.gatewayAddr != nil {
 		d.gateway = gateway.New(gateway.Options{
-			Password: d.settings.Password.Reveal, Logger: d.log.Named("gateway"), Files: luaFiles(d.version),
+			Password: d.settings.Password.Reveal, RequireChallenge: d.settings.GatewayAuth == AuthChallenge,
+			Logger: d.log.Named("gateway"), Files: luaFiles(d.version),
 		})
 	}
 	d.offers = newOffers(d.listener, d.catalogue, d.computerEntries())

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -34,6 +35,12 @@ type sockets struct {
 
 // bind takes both addresses or neither.
 func (d *Daemon) bind(ctx context.Context) (s sockets, err error) {
+	if d.settings.GatewayAddr != Off && d.settings.GatewayCert != "" {
+		d.certificate, err = readCertificate(d.settings.GatewayCert, d.settings.GatewayKey, d.log.Named("gateway"))
+		if err != nil {
+			return sockets{}, err
+		}
+	}
 	inherited := d.inherit()
 	defer inherited.close()
 	if s.mcp, err = inherited.mcp(d.settings); err != nil {
@@ -54,6 +61,9 @@ func (d *Daemon) bind(ctx context.Context) (s sockets, err error) {
 		}
 	}
 	d.gatewayAddr = s.gateway.Addr()
+	if d.certificate != nil {
+		s.gateway = tls.NewListener(s.gateway, d.certificate.config())
+	}
 	return s, nil
 }
 
