@@ -2,17 +2,20 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/traposd/traposd/daemon/computertools"
 	"github.com/traposd/traposd/daemon/notify"
+	"github.com/traposd/traposd/daemon/policy"
 	"github.com/traposd/traposd/daemon/watch"
 	"github.com/traposd/traposd/gateway"
 	"github.com/traposd/traposd/mcp"
@@ -34,8 +37,10 @@ type Daemon struct {
 	mcpAddr, gatewayAddr net.Addr
 	listener             *mcp.Listener
 	catalogue            *mcp.Catalogue
-	gateway              *gateway.Gateway // nil: off
-	certificate          *certificate     // of the gateway; nil: it speaks no TLS
+	gateway              *gateway.Gateway              // nil: off
+	certificate          *certificate                  // of the gateway; nil: it speaks no TLS
+	computers            *computertools.Server         // nil: no gateway
+	policy               atomic.Pointer[policy.Policy] // in force; never nil
 	reconciler           *upstream.Reconciler
 	reloader             *reloader
 	watcher              *watch.Watcher
@@ -145,8 +150,12 @@ func (d *Daemon) assemble() {
 		d.gateway = gateway.New(gateway.Options{
 			Password: d.settings.Password.Reveal, RequireChallenge: d.settings.GatewayAuth == AuthChallenge,
 			Logger: d.log.Named("gateway"), Files: luaFiles(d.version),
+			Relay: func(ctx context.Context, r gateway.RelayRequest) (json.RawMessage, error) {
+				return d.computers.Relay(ctx, r)
+			},
 		})
 	}
+	d.policy.Store(&policy.Policy{})
 	d.offers = newOffers(d.listener, d.catalogue, d.computerEntries())
 	d.reconciler = upstream.New(upstream.Options{
 		Logger:         d.log.Named("upstream"),
@@ -184,7 +193,8 @@ func (d *Daemon) computerEntries() []mcp.Entry {
 	if d.gateway == nil {
 		return nil
 	}
-	return []mcp.Entry{computertools.New(d.gateway.Registry(), computertools.Options{Logger: d.log.Named("computers")}).Entry()}
+	d.computers = computertools.New(d.gateway.Registry(), computertools.Options{Logger: d.log.Named("computers"), Policy: d.policy.Load})
+	return []mcp.Entry{d.computers.Entry()}
 }
 
 // stop ends everything at once, within stopTimeout: no client waits for a slow server, no server for a slow client.
