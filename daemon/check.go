@@ -31,10 +31,23 @@ func Check(files []string, flags Flags) (mcpconfig.Report, error) {
 	if err != nil {
 		return mcpconfig.Report{}, failf(ErrSettings, "%v", err)
 	}
-	report := mcpconfig.Check(abs, s.loadOptions(s.workspaces(stored), s.MCPAddr))
-	_, problems := readOwnFile(s.ownFilePath(), ownFile{})
-	report.Problems = append(report.Problems, problems...)
+	options := s.loadOptions(s.workspaces(stored), s.MCPAddr)
+	report := mcpconfig.Check(abs, options)
+	own, problems := readOwnFile(s.ownFilePath(), ownFile{})
+	report.Problems = append(report.Problems, withoutLastGood(problems)...)
+	if len(abs) == 0 {
+		set, _ := mcpconfig.Load(options)
+		report.Problems = append(report.Problems, own.filters.strangers(s.ownFilePath(), set, s.workspaces(stored))...)
+	}
 	return report, nil
+}
+
+// withoutLastGood leaves out what is true of a running service only.
+func withoutLastGood(problems mcpconfig.Problems) mcpconfig.Problems {
+	for i := range problems {
+		problems[i].KeptLastGood = false
+	}
+	return problems
 }
 
 // mustBeThere refuses folders that are named on the command line and do not exist: a check of nothing finds nothing.
