@@ -86,3 +86,12 @@ func ListenerToken(getenv func(string) string) (mcpconfig.Secret, error) {
 func StateDir(getenv func(string) string) (string, error) {
 	return directory("TRAPOS_STATE_DIR", "", getenv, places(getenv).state)
 }
+
+// ConfigDir is the configuration folder of a service that is told of no other.
+func ConfigDir(getenv func(string) string) (string, error) {
+	return directory("TRAPOS_CONFIG_DIR", "", getenv, places(getenv).config)
+}
+
+// IsLoopback reports whether addr (host:port) can be reached from this machine only. A name other than localhost is not
+// resolved.
+func IsLoopback(addr string) bool { return isLoopback(addr) }

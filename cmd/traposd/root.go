@@ -62,7 +62,8 @@ func newRoot() *cobra.Command {
 	})
 	root.AddCommand(
 		newRunCommand(), newDemoCommand(), newComputerCommand(), newCheckCommand(), newStatusCommand(), newServersCommand(),
-		newComputersCommand(), newReloadCommand(), newRestartCommand(), newExecCommand(), newStdioCommand(), newWorkspaceCommand(), newApproveCommand(), newVersionCommand(), newDemoServerCommand(),
+		newComputersCommand(), newReloadCommand(), newRestartCommand(),
+		newInstallCommand(), newUninstallCommand(), newStartCommand(), newStopCommand(), newExecCommand(), newStdioCommand(), newWorkspaceCommand(), newApproveCommand(), newVersionCommand(), newDemoServerCommand(),
 	)
 	strictArgs(root)
 	return root
@@ -94,7 +95,7 @@ func strictArgs(cmd *cobra.Command) {
 }
 
 // runtimeDir is where the running service's control socket is.
-func runtimeDir() (string, error) { return daemon.RuntimeDir(os.Getenv) }
+func runtimeDir() (string, error) { return daemon.FindRuntimeDir(os.Getenv) }
 
 // control is a client of the running service.
 func control() (*daemon.ControlClient, error) {
