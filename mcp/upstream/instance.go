@@ -179,7 +179,7 @@ func (i *instance) spawn() error {
 	if err != nil {
 		return err
 	}
-	l, err := dialStdio(i.session, c, newMasker(i.server))
+	l, err := dialStdio(i.session, c, newMasker(i.server), i.host.closing)
 	if err != nil {
 		return unstartable(err)
 	}
