@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -200,19 +199,6 @@ func TestVersionsInOrder(t *testing.T) {
 	got := newest(filepath.Join(dir, "*", "bin"))
 	if len(got) != 1 || !strings.Contains(got[0], "v22.10.0") {
 		t.Errorf("newest is %v", got)
-	}
-}
-
-func TestStatelessHeaders(t *testing.T) {
-	marks := findHeaders(nil, json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"in":{"properties":{"n":{"type":"integer","x-mcp-header":"N"}}},"other":{"type":"string"}}}`), nil, 0)
-	h := http.Header{}
-	setStatelessHeaders(h, &wire.Message{Method: "tools/call", Params: json.RawMessage(`{"name":"é","arguments":{"region":" eu","in":{"n":42.0}}}`)}, func(string) []paramHeader { return marks })
-	for name, want := range map[string]string{
-		"Mcp-Method": "tools/call", "Mcp-Name": "=?base64?w6k=?=", "Mcp-Param-Region": "=?base64?IGV1?=", "Mcp-Param-N": "42",
-	} {
-		if got := h.Get(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
 	}
 }
 
