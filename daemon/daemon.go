@@ -49,11 +49,12 @@ type Daemon struct {
 	storing              sync.Mutex // held while a state file is read, changed and written
 	metrics              *metrics
 	notifier             *notify.Notifier // nil: no service manager wants to know
+	password             *password
 }
 
 // New returns a service that has not started.
 func New(settings Settings, version string, log *zap.Logger) *Daemon {
-	return &Daemon{settings: settings, version: version, log: log, ready: make(chan struct{})}
+	return &Daemon{settings: settings, version: version, log: log, ready: make(chan struct{}), password: newPassword(settings.Password)}
 }
 
 // Ready is closed when the service can be used.
@@ -148,7 +149,7 @@ func (d *Daemon) assemble() {
 	})
 	if d.gatewayAddr != nil {
 		d.gateway = gateway.New(gateway.Options{
-			Password: d.settings.Password.Reveal, RequireChallenge: d.settings.GatewayAuth == AuthChallenge,
+			Password: d.password.reveal, PreviousPassword: d.password.revealPrevious, RequireChallenge: d.settings.GatewayAuth == AuthChallenge,
 			Logger: d.log.Named("gateway"), Files: luaFiles(d.version),
 			Relay: func(ctx context.Context, r gateway.RelayRequest) (json.RawMessage, error) {
 				return d.computers.Relay(ctx, r)
