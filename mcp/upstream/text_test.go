@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/traposd/traposd/mcp/wire"
 	"github.com/traposd/traposd/mcpconfig"
@@ -169,6 +170,19 @@ func TestIDOfCutLine(t *testing.T) {
 	}
 }
 
+func TestIDsOfOurs(t *testing.T) {
+	for raw, want := range map[string]int64{`7`: 7, `"7"`: 7, `7.0`: 7, `"7.0"`: 7, `7e0`: 7, `9007199254740991`: 1<<53 - 1} {
+		if got, ok := parseID(json.RawMessage(raw)); !ok || got != want {
+			t.Errorf("%s: %d, %v", raw, got, ok)
+		}
+	}
+	for _, raw := range []string{`7.5`, `"x"`, `""`, `null`, ``, `1e300`, `"NaN"`, `"Inf"`, `9007199254740993.0`, `-1.0`, `{}`} {
+		if got, ok := parseID(json.RawMessage(raw)); ok {
+			t.Errorf("%s: %d", raw, got)
+		}
+	}
+}
+
 func TestEvents(t *testing.T) {
 	input := "\ufeffretry: 1500\n\n:comment\nevent: endpoint\r\ndata: /x?y\r\n\r\nid: 1\ndata:{\ndata: }\nunknown: z\n\nid: a\x00b\ndata\n\ndata: cut off"
 	var got []event
@@ -239,6 +253,53 @@ func TestSlowLogDoesNotHoldTheServerUp(t *testing.T) {
 	<-done
 	if !strings.HasSuffix(tail.text(), "line 999") {
 		t.Errorf("the tail ends with %q", tail.text())
+	}
+}
+
+// TestStderrIsForwardedAtABoundedRate: what a server floods its stderr with is read, and not all of it logged.
+func TestStderrIsForwardedAtABoundedRate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.DebugLevel)
+		r, w := io.Pipe()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			drainStderr(r, &tail{}, zap.New(core))
+		}()
+		for range 3 {
+			for i := range 10 * loggedLinesPerTick {
+				if _, err := io.WriteString(w, "line "+strconv.Itoa(i)+"\x1b[31m\n"); err != nil {
+					t.Error(err)
+				}
+				synctest.Wait() // the log keeps up
+			}
+			pass(2 * loggedTick)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		<-done
+		if n := logs.Len(); n != 3*loggedLinesPerTick {
+			t.Errorf("%d lines were logged", n)
+		}
+		if line := logs.All()[0].ContextMap()["line"]; line != "line 0" {
+			t.Errorf("the first is %q", line)
+		}
+	})
+}
+
+// TestNoiseIsSummarised: lines on stdout that are no messages are told of once, and counted in the end.
+func TestNoiseIsSummarised(t *testing.T) {
+	core, logs := observer.New(zap.DebugLevel)
+	n := noise{log: zap.New(core)}
+	for range 1000 {
+		n.add(nil)
+	}
+	n.report()
+	all := logs.All()
+	if len(all) != 2 || all[0].Level != zap.WarnLevel || all[1].ContextMap()["count"] != int64(1000) {
+		t.Errorf("logged %v", all)
 	}
 }
 
