@@ -124,7 +124,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if len(r.Header["Origin"]) > 0 {
-		http.Error(w, "this gateway is for computers in the game; web pages may not connect to it", http.StatusForbidden)
+		http.Error(w, "header Origin: this gateway is for computers in the game, which send none; web pages may not connect to it", http.StatusForbidden)
 		return
 	}
 	if !websocket.IsWebSocketUpgrade(r) {
