@@ -189,6 +189,10 @@ func TestRelay(t *testing.T) {
 			t.Errorf("%s: %s: %s, want %s", c.policy, c.call, got, c.want)
 		}
 	}
+	broken, _ := parse(t, `[{"relay":[{"from":"hub"}],"x":1}]`)
+	if v := broken.Relay(hub, request("status"), false); v.Outcome != Deny || v.Clause != "broken" {
+		t.Errorf("%+v", v)
+	}
 	unread := Unread("traposd.json")
 	if v := unread.Relay(hub, request("status"), false); v.Outcome != Deny {
 		t.Errorf("%+v", v)
