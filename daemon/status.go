@@ -102,6 +102,12 @@ type SessionReport struct {
 	Streams  int       `json:"streams"`
 }
 
+// SessionsReport is the form of `traposd sessions --json`.
+type SessionsReport struct {
+	Version  int             `json:"version"`
+	Sessions []SessionReport `json:"sessions"`
+}
+
 // StatusReport is the form of `traposd status --json`: all that can be asked, at one moment.
 type StatusReport struct {
 	Version   int              `json:"version"`

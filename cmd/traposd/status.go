@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,16 +64,7 @@ func showStatus(w io.Writer, r daemon.StatusReport) error {
 		}
 	}
 	_, _ = fmt.Fprintln(w)
-	if len(r.Sessions) == 0 {
-		_, err := fmt.Fprintln(w, "no client has a session")
-		return err
-	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "CLIENT\tREVISION\tSTREAMS\tSINCE")
-	for _, s := range r.Sessions {
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%d\t%s\n", printable(s.Client), printable(s.Revision), s.Streams, s.Since.Local().Format(time.DateTime))
-	}
-	return t.Flush()
+	return showSessions(w, r.Sessions)
 }
 
 func fileState(f daemon.FileReport) string {
