@@ -62,7 +62,7 @@ func newRoot() *cobra.Command {
 	})
 	root.AddCommand(
 		newRunCommand(), newDemoCommand(), newComputerCommand(), newCheckCommand(), newStatusCommand(), newServersCommand(),
-		newComputersCommand(), newSessionsCommand(), newToolsCommand(), newCallCommand(), newReloadCommand(), newRestartCommand(), newExecCommand(), newStdioCommand(), newWorkspaceCommand(), newApproveCommand(), newVersionCommand(), newDemoServerCommand(),
+		newComputersCommand(), newSessionsCommand(), newToolsCommand(), newCallCommand(), newConnectCommand(), newImportCommand(), newReloadCommand(), newRestartCommand(), newExecCommand(), newStdioCommand(), newWorkspaceCommand(), newApproveCommand(), newVersionCommand(), newDemoServerCommand(),
 	)
 	strictArgs(root)
 	return root
