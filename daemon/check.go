@@ -31,10 +31,23 @@ func Check(files []string, flags Flags) (mcpconfig.Report, error) {
 	if err != nil {
 		return mcpconfig.Report{}, failf(ErrSettings, "%v", err)
 	}
-	report := mcpconfig.Check(abs, s.loadOptions(s.workspaces(stored), s.MCPAddr))
-	_, problems := readOwnFile(s.ownFilePath(), ownFile{})
-	report.Problems = append(report.Problems, problems...)
+	options := s.loadOptions(s.workspaces(stored), s.MCPAddr)
+	report := mcpconfig.Check(abs, options)
+	own, problems := readOwnFile(s.ownFilePath(), ownFile{})
+	report.Problems = append(report.Problems, withoutLastGood(problems)...)
+	if len(abs) == 0 {
+		set, _ := mcpconfig.Load(options)
+		report.Problems = append(report.Problems, own.filters.strangers(s.ownFilePath(), set, s.workspaces(stored))...)
+	}
 	return report, nil
+}
+
+// withoutLastGood leaves out what is true of a running service only.
+func withoutLastGood(problems mcpconfig.Problems) mcpconfig.Problems {
+	for i := range problems {
+		problems[i].KeptLastGood = false
+	}
+	return problems
 }
 
 // mustBeThere refuses folders that are named on the command line and do not exist: a check of nothing finds nothing.
@@ -73,3 +86,12 @@ func ListenerToken(getenv func(string) string) (mcpconfig.Secret, error) {
 func StateDir(getenv func(string) string) (string, error) {
 	return directory("TRAPOS_STATE_DIR", "", getenv, places(getenv).state)
 }
+
+// ConfigDir is the configuration folder of a service that is told of no other.
+func ConfigDir(getenv func(string) string) (string, error) {
+	return directory("TRAPOS_CONFIG_DIR", "", getenv, places(getenv).config)
+}
+
+// IsLoopback reports whether addr (host:port) can be reached from this machine only. A name other than localhost is not
+// resolved.
+func IsLoopback(addr string) bool { return isLoopback(addr) }

@@ -2,16 +2,20 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/traposd/traposd/daemon/computertools"
+	"github.com/traposd/traposd/daemon/notify"
+	"github.com/traposd/traposd/daemon/policy"
 	"github.com/traposd/traposd/daemon/watch"
 	"github.com/traposd/traposd/gateway"
 	"github.com/traposd/traposd/mcp"
@@ -33,7 +37,10 @@ type Daemon struct {
 	mcpAddr, gatewayAddr net.Addr
 	listener             *mcp.Listener
 	catalogue            *mcp.Catalogue
-	gateway              *gateway.Gateway // nil: off
+	gateway              *gateway.Gateway              // nil: off
+	certificate          *certificate                  // of the gateway; nil: it speaks no TLS
+	computers            *computertools.Server         // nil: no gateway
+	policy               atomic.Pointer[policy.Policy] // in force; never nil
 	reconciler           *upstream.Reconciler
 	reloader             *reloader
 	watcher              *watch.Watcher
@@ -41,6 +48,7 @@ type Daemon struct {
 	gate                 gate
 	storing              sync.Mutex // held while a state file is read, changed and written
 	metrics              *metrics
+	notifier             *notify.Notifier // nil: no service manager wants to know
 }
 
 // New returns a service that has not started.
@@ -65,13 +73,17 @@ func (d *Daemon) GatewayURL() string {
 	if d.gatewayAddr == nil {
 		return ""
 	}
-	return "ws://" + d.gatewayAddr.String() + "/gateway"
+	scheme := "ws://"
+	if d.certificate != nil {
+		scheme = "wss://"
+	}
+	return scheme + d.gatewayAddr.String() + "/gateway"
 }
 
 // Run runs the service until ctx ends, and returns nil when nothing of it is left. It fails with ErrAlreadyRunning,
 // ErrAddressInUse or ErrSettings before any server's process is started.
 func (d *Daemon) Run(ctx context.Context) error {
-	d.since = time.Now()
+	d.since, d.notifier = time.Now(), notify.New()
 	reloads, endSignals := catchSignals()
 	defer endSignals()
 	controlListener, release, err := listenControl(ctx, d.settings.RuntimeDir)
@@ -97,6 +109,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 	var loops sync.WaitGroup
 	d.reloader.first()
 	loops.Go(func() { d.reloader.run(running) })
+	if d.certificate != nil {
+		loops.Go(func() { d.certificate.run(running, certificateInterval) })
+	}
 	loops.Go(func() {
 		if err := d.watcher.Run(running); err != nil && running.Err() == nil {
 			d.log.Error("the file watcher ended; edits are not seen until a restart", zap.Error(err))
@@ -104,6 +119,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 	})
 	loops.Go(func() { d.reloadOn(running, reloads) })
 	close(d.ready)
+	d.tellManager(d.notifier.Ready(d.statusLine()))
+	loops.Go(func() { d.notifier.Run(running, d.statusLine) })
 
 	var failed error
 	select {
@@ -112,6 +129,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		d.log.Error("a listener failed", zap.Error(failed))
 	}
 	d.log.Info("stopping")
+	d.tellManager(d.notifier.Stopping())
 	cancel()
 	loops.Wait()
 	err = d.stop(servers, ctl)
@@ -130,9 +148,14 @@ func (d *Daemon) assemble() {
 	})
 	if d.gatewayAddr != nil {
 		d.gateway = gateway.New(gateway.Options{
-			Password: d.settings.Password.Reveal, Logger: d.log.Named("gateway"), Files: luaFiles(d.version),
+			Password: d.settings.Password.Reveal, RequireChallenge: d.settings.GatewayAuth == AuthChallenge,
+			Logger: d.log.Named("gateway"), Files: luaFiles(d.version),
+			Relay: func(ctx context.Context, r gateway.RelayRequest) (json.RawMessage, error) {
+				return d.computers.Relay(ctx, r)
+			},
 		})
 	}
+	d.policy.Store(&policy.Policy{})
 	d.offers = newOffers(d.listener, d.catalogue, d.computerEntries())
 	d.reconciler = upstream.New(upstream.Options{
 		Logger:         d.log.Named("upstream"),
@@ -170,7 +193,8 @@ func (d *Daemon) computerEntries() []mcp.Entry {
 	if d.gateway == nil {
 		return nil
 	}
-	return []mcp.Entry{computertools.New(d.gateway.Registry(), computertools.Options{Logger: d.log.Named("computers")}).Entry()}
+	d.computers = computertools.New(d.gateway.Registry(), computertools.Options{Logger: d.log.Named("computers"), Policy: d.policy.Load})
+	return []mcp.Entry{d.computers.Entry()}
 }
 
 // stop ends everything at once, within stopTimeout: no client waits for a slow server, no server for a slow client.

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -34,17 +35,35 @@ type sockets struct {
 
 // bind takes both addresses or neither.
 func (d *Daemon) bind(ctx context.Context) (s sockets, err error) {
-	if s.mcp, err = listen(ctx, d.settings.MCPAddr, "the MCP listener", "MCP_PORT"); err != nil {
+	if d.settings.GatewayAddr != Off && d.settings.GatewayCert != "" {
+		d.certificate, err = readCertificate(d.settings.GatewayCert, d.settings.GatewayKey, d.log.Named("gateway"))
+		if err != nil {
+			return sockets{}, err
+		}
+	}
+	inherited := d.inherit()
+	defer inherited.close()
+	if s.mcp, err = inherited.mcp(d.settings); err != nil {
 		return sockets{}, err
+	}
+	if s.mcp == nil {
+		if s.mcp, err = listen(ctx, d.settings.MCPAddr, "the MCP listener", "MCP_PORT"); err != nil {
+			return sockets{}, err
+		}
 	}
 	d.mcpAddr = s.mcp.Addr()
 	if d.settings.GatewayAddr == Off {
 		return s, nil
 	}
-	if s.gateway, err = listen(ctx, d.settings.GatewayAddr, "the gateway", "TRAPOS_GATEWAY_ADDR"); err != nil {
-		return sockets{}, errors.Join(err, s.mcp.Close())
+	if s.gateway = inherited.gateway(d.settings); s.gateway == nil {
+		if s.gateway, err = listen(ctx, d.settings.GatewayAddr, "the gateway", "TRAPOS_GATEWAY_ADDR"); err != nil {
+			return sockets{}, errors.Join(err, s.mcp.Close())
+		}
 	}
 	d.gatewayAddr = s.gateway.Addr()
+	if d.certificate != nil {
+		s.gateway = tls.NewListener(s.gateway, d.certificate.config())
+	}
 	return s, nil
 }
 

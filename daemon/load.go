@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/tailscale/hujson"
@@ -33,16 +34,37 @@ func (d *Daemon) load(before loaded, away func(path string) bool) loaded {
 	options := d.settings.loadOptions(now.workspaces, d.mcpAddr.String())
 	options.LastGood, options.Away = lastGood, away
 	now.set, now.problems = mcpconfig.Load(options)
-	now.own = before.own
-	if usable(now.set, d.settings.ownFilePath()) {
-		var problems mcpconfig.Problems
-		now.own, problems = readOwnFile(d.settings.ownFilePath(), before.own)
-		now.problems = append(now.problems, problems...)
-	}
+	var ownProblems mcpconfig.Problems
+	now.own, ownProblems = loadOwnFile(d.settings.ownFilePath(), before, now.set, away)
+	now.problems = append(now.problems, ownProblems...)
+	now.problems = append(now.problems, now.own.filters.strangers(d.settings.ownFilePath(), now.set, now.workspaces)...)
 	now.problems = append(now.problems, stateProblems...)
 	now.run, now.pending = d.gate.admit(now.set.Servers(), asking(now.workspaces), approvedHashes(approvals))
 	now.watch = append(now.set.WatchPaths(), workspacesPath(d.settings.StateDir), approvalsPath(d.settings.StateDir))
 	return now
+}
+
+// loadOwnFile reads our own settings file, if it can be used and is not away for a moment. When it cannot be used at the
+// first start, nobody knows what is to be hidden from clients, and everything is.
+func loadOwnFile(path string, before loaded, set mcpconfig.Set, away func(path string) bool) (ownFile, mcpconfig.Problems) {
+	last := before.own
+	first := before.watch == nil
+	if first {
+		last.filters = closedFilters(path)
+	}
+	if !usable(set, path) {
+		if last.filters.closed == "" {
+			return last, nil
+		}
+		return last, mcpconfig.Problems{{
+			Severity: mcpconfig.SeverityError, Path: path, Line: 1, Column: 1, Scope: mcpconfig.ScopeSupplied, Field: "filters",
+			Message: "what this file hides cannot be told: until it is mended, every tool is hidden",
+		}}
+	}
+	if _, err := os.Lstat(path); !first && errors.Is(err, fs.ErrNotExist) && away(path) {
+		return last, nil
+	}
+	return readOwnFile(path, last)
 }
 
 // usable reports whether package mcpconfig took the file: one that it refuses (broken, or others can write it) has no say
@@ -90,7 +112,7 @@ func halfWritten(_ string, content []byte) bool {
 // apply makes what may run run, and each view show its part of it.
 func (d *Daemon) apply(now loaded) upstream.Outcome {
 	d.listener.Allow(now.own.allowedHosts, now.own.allowedOrigins)
-	d.offers.configured(now.set, now.workspaces)
+	d.offers.configured(now.set, now.workspaces, now.own.filters)
 	return d.reconciler.Reconcile(now.run)
 }
 

@@ -19,6 +19,7 @@ type offers struct {
 	mu      sync.Mutex
 	entries []mcp.Entry // guarded by mu: what runs
 	views   views       // guarded by mu: what is configured
+	filters filters     // guarded by mu: what of it clients see
 	served  map[string]servedView
 }
 
@@ -29,7 +30,10 @@ type servedView struct {
 }
 
 func newOffers(listener *mcp.Listener, catalogue *mcp.Catalogue, computers []mcp.Entry) *offers {
-	o := &offers{catalogue: catalogue, computers: computers, serve: listener.View, drop: listener.Drop, served: map[string]servedView{}}
+	o := &offers{
+		catalogue: catalogue, computers: computers, serve: listener.View, drop: listener.Drop, served: map[string]servedView{},
+		filters: filters{closed: "settings that are not read yet"},
+	}
 	o.publish()
 	return o
 }
@@ -43,10 +47,10 @@ func (o *offers) running(entries []mcp.Entry) {
 }
 
 // configured takes what may be asked for now. Views that are not configured any more end.
-func (o *offers) configured(set mcpconfig.Set, workspaces []Workspace) {
+func (o *offers) configured(set mcpconfig.Set, workspaces []Workspace, filters filters) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.views = newViews(set, workspaces)
+	o.views, o.filters = newViews(set, workspaces), filters
 	for path, view := range o.served {
 		if _, still := o.views.paths[path]; !still {
 			o.drop(view.catalogue)
@@ -58,9 +62,10 @@ func (o *offers) configured(set mcpconfig.Set, workspaces []Workspace) {
 
 // publish replaces what the catalogues hold; its caller holds mu, so that the newest comes last. Nothing in it blocks.
 func (o *offers) publish() {
-	o.catalogue.Set(append(append([]mcp.Entry(nil), o.computers...), o.of(o.views.merged)...))
+	merged := append(append([]mcp.Entry(nil), o.computers...), o.of(o.views.merged)...)
+	o.catalogue.Set(merged, o.filters.lenses(o.views, "/mcp")...)
 	for path, view := range o.served {
-		view.catalogue.Set(o.entriesOf(path))
+		view.catalogue.Set(o.entriesOf(path), o.filters.lenses(o.views, path)...)
 	}
 }
 
@@ -98,7 +103,7 @@ func (o *offers) view(path string) http.Handler {
 	served, begun := o.served[path]
 	if !begun {
 		served.catalogue = mcp.NewCatalogue()
-		served.catalogue.Set(o.entriesOf(path))
+		served.catalogue.Set(o.entriesOf(path), o.filters.lenses(o.views, path)...)
 		served.handler = o.serve(served.catalogue)
 		o.served[path] = served
 	}

@@ -37,6 +37,8 @@ func (d *Daemon) pendingReport() PendingReport {
 
 // reload has the watcher look at every file first, so that what it knows is not older than what is applied.
 func (d *Daemon) reload(ctx context.Context) error {
+	d.tellManager(d.notifier.Reloading())
+	defer func() { d.tellManager(d.notifier.Ready(d.statusLine())) }()
 	d.watcher.Poke()
 	return d.reloader.reload(ctx)
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/tailscale/hujson"
@@ -25,6 +26,7 @@ const maxOwnFileBytes = 4 << 20
 type ownFile struct {
 	allowedHosts   []string // names under which the listener may be reached, beside the loopback ones
 	allowedOrigins []string // origins of web pages that may call it
+	filters        filters  // which tools clients see
 }
 
 // readOwnFile reads the file. What is broken of it stays as it was in before, and is a problem. A file that is broken as a
@@ -49,6 +51,12 @@ func readOwnFile(path string, before ownFile) (ownFile, mcpconfig.Problems) {
 	var problems mcpconfig.Problems
 	for _, m := range object.Members {
 		key := m.Name.Value.(hujson.Literal).String()
+		if key == "filters" {
+			var wrong mcpconfig.Problems
+			now.filters, wrong = nextFilters(path, data, m.Value, before.filters)
+			problems = append(problems, wrong...)
+			continue
+		}
 		list := map[string]*[]string{"allowedHosts": &now.allowedHosts, "allowedOrigins": &now.allowedOrigins}[key]
 		if list == nil {
 			if p, strange := strangeKey(key); strange {
@@ -73,10 +81,26 @@ func readOwnFile(path string, before ownFile) (ownFile, mcpconfig.Problems) {
 	return now, problems
 }
 
+// nextFilters are the filters that the file has, or those from before if they are wrong somewhere: half of what is to be
+// hidden is not enough.
+func nextFilters(path string, data []byte, value hujson.Value, before filters) (filters, mcpconfig.Problems) {
+	now, problems := readFilters(path, data, value)
+	if len(problems) == 0 {
+		return now, nil
+	}
+	for i := range problems {
+		problems[i].KeptLastGood = before.closed == ""
+		if before.closed != "" {
+			problems[i].Message += "; until it is mended, every tool is hidden"
+		}
+	}
+	return before, problems
+}
+
 // strangeKey is the problem with a key that the file does not have.
 func strangeKey(key string) (mcpconfig.Problem, bool) {
 	switch key {
-	case "servers", "filters", "policy", "$schema":
+	case "servers", "policy", "$schema":
 		return mcpconfig.Problem{}, false
 	case "mcpServers":
 		return mcpconfig.Problem{Severity: mcpconfig.SeverityError, Field: key, Message: "in this file the servers stand under `servers`"}, true
@@ -124,7 +148,8 @@ func position(data []byte, offset int) (line, column int) {
 }
 
 func (f ownFile) equal(other ownFile) bool {
-	return slices.Equal(f.allowedHosts, other.allowedHosts) && slices.Equal(f.allowedOrigins, other.allowedOrigins)
+	return slices.Equal(f.allowedHosts, other.allowedHosts) && slices.Equal(f.allowedOrigins, other.allowedOrigins) &&
+		reflect.DeepEqual(f.filters, other.filters)
 }
 
 func (s *Settings) ownFilePath() string { return filepath.Join(s.ConfigDir, ownFileName) }

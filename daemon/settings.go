@@ -28,6 +28,9 @@ const (
 type Settings struct {
 	Password    mcpconfig.Secret // shared secret of the gateway; empty only if GatewayAddr is Off
 	GatewayAddr string           // host:port, or Off
+	GatewayCert string           // path of the gateway's certificate, in PEM; empty: it speaks no TLS
+	GatewayKey  string           // path of the certificate's key
+	GatewayAuth GatewayAuth      // how computers show that they know the password
 	MCPAddr     string           // host:port
 	Token       mcpconfig.Secret // bearer token of the listener; empty: none
 
@@ -55,7 +58,7 @@ func ReadSettings(getenv func(string) string, flags Flags) (Settings, error) {
 	}
 	s := Settings{GatewayAddr: DefaultGatewayAddr, MCPAddr: DefaultMCPAddr}
 	for _, read := range []func(func(string) string, Flags) error{
-		s.readAddresses, s.readSecrets, s.readDirectories, s.readWorkspaces, s.readLogging,
+		s.readAddresses, s.readGateway, s.readSecrets, s.readDirectories, s.readWorkspaces, s.readLogging,
 	} {
 		if err := read(getenv, flags); err != nil {
 			return Settings{}, err
@@ -83,6 +86,28 @@ func (s *Settings) readAddresses(getenv func(string) string, _ Flags) error {
 			return failf(ErrSettings, "MCP_PORT must be a port number from 0 to 65535, like MCP_PORT=4445")
 		}
 		s.MCPAddr = net.JoinHostPort("127.0.0.1", port)
+	}
+	return nil
+}
+
+// GatewayAuth is a value of TRAPOS_GATEWAY_AUTH.
+type GatewayAuth string
+
+const (
+	// AuthPassword takes the password as it is, and its proof from computers that would rather not send it.
+	AuthPassword GatewayAuth = "password"
+	// AuthChallenge takes the proof only, so that the password never crosses the network.
+	AuthChallenge GatewayAuth = "challenge"
+)
+
+func (s *Settings) readGateway(getenv func(string) string, _ Flags) error {
+	s.GatewayAuth = GatewayAuth(firstOf(getenv("TRAPOS_GATEWAY_AUTH"), string(AuthPassword)))
+	if s.GatewayAuth != AuthPassword && s.GatewayAuth != AuthChallenge {
+		return failf(ErrSettings, "TRAPOS_GATEWAY_AUTH must be password or challenge")
+	}
+	s.GatewayCert, s.GatewayKey = getenv("TRAPOS_GATEWAY_CERT"), getenv("TRAPOS_GATEWAY_KEY")
+	if (s.GatewayCert == "") != (s.GatewayKey == "") {
+		return failf(ErrSettings, "TRAPOS_GATEWAY_CERT and TRAPOS_GATEWAY_KEY belong together: set both to files in PEM, or neither")
 	}
 	return nil
 }

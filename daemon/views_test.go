@@ -87,3 +87,12 @@ func TestViews(t *testing.T) {
 	}
 	await(t, "the view to end", func() bool { return strings.Contains(r.toolsAt("/mcp/s/dice")[0]+" ", "no such view") })
 }
+
+// call calls a tool at /mcp and gives its raw result.
+func (r *running) call(tool, arguments string) (string, error) {
+	r.t.Helper()
+	client := NewRPCClient(r.MCPURL(), mcpconfig.Secret{})
+	defer func() { _ = client.Close(context.Background()) }()
+	raw, err := client.Call(context.Background(), "tools/call", map[string]any{"name": tool, "arguments": json.RawMessage(arguments)})
+	return string(raw), err
+}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -19,7 +20,7 @@ func (s *session) asks(f *inbound) error {
 		cancel()
 		return s.reply(appendErrorResponse(nil, f.ID, refusal))
 	}
-	if f.Request == "relay" && s.g.opts.AllowRelay {
+	if f.Request == "relay" && (s.g.opts.AllowRelay || s.g.opts.Relay != nil) {
 		id, payload, timeout := f.ID, f.Payload, relayTimeout(f.TimeoutMs)
 		s.g.running.Go(func() {
 			defer cancel()
@@ -128,12 +129,42 @@ func (s *session) relay(ctx context.Context, id string, payload json.RawMessage,
 		s.respond(id, nil, newError(CodeBadRequest, "a relay's payload must have to, request and payload"))
 		return
 	}
-	c := s.computer
-	c.mu.Lock()
-	network := c.network
-	c.mu.Unlock()
-	answer, err := s.g.registry.request(ctx, network, r.To, r.Request, r.Payload)
+	from, connected := s.computer.snapshot()
+	if !connected {
+		return // nobody is there for the answer
+	}
+	answer, err := s.g.registry.relay(ctx, from, r, s.g.opts.Relay)
 	s.respond(id, answer, err)
+}
+
+// RelayRequest is what one computer asks of another of its network.
+type RelayRequest struct {
+	From, To Computer
+	Type     string
+	Payload  json.RawMessage // valid JSON, or empty
+}
+
+func (r *Registry) relay(ctx context.Context, from Computer, asked relayed, hook func(context.Context, RelayRequest) (json.RawMessage, error)) ([]byte, *Error) {
+	if hook == nil {
+		return r.request(ctx, from.NetworkID, asked.To, asked.Request, asked.Payload)
+	}
+	found, e := r.find(from.NetworkID, asked.To)
+	if e != nil {
+		return nil, e
+	}
+	to, connected := found.snapshot()
+	if !connected {
+		return nil, unknownComputer(from.NetworkID, asked.To, nil)
+	}
+	answer, err := hook(ctx, RelayRequest{From: from, To: to, Type: asked.Request, Payload: asked.Payload})
+	var coded *Error
+	switch {
+	case err == nil:
+		return answer, nil
+	case errors.As(err, &coded):
+		return nil, coded
+	}
+	return nil, newError(CodeInternal, err.Error())
 }
 
 func relayTimeout(ms float64) time.Duration {

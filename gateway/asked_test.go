@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -113,5 +115,42 @@ func TestAnswerLargerThanAComputerTakes(t *testing.T) {
 	var f inbound
 	if err := json.Unmarshal(s.responses[0].frame, &f); err != nil || f.Error == nil || f.Error.Code != CodeTooLarge {
 		t.Errorf("got %+v, %v", f.Error, err)
+	}
+}
+
+// The hook sees both computers, and its word goes back to the one that asked.
+func TestRelayHook(t *testing.T) {
+	var b *bed
+	b = newBed(t, Options{Relay: func(ctx context.Context, r RelayRequest) (json.RawMessage, error) {
+		what := r.From.TraposID + " " + r.To.NetworkID + "/" + r.To.TraposID + " " + r.Type + " " + string(r.Payload)
+		switch r.Type {
+		case "refused":
+			return nil, &Error{Code: CodeUnauthorized, Message: what}
+		case "broken":
+			return nil, errors.New("what broke")
+		}
+		return b.g.Registry().Request(ctx, r.To.NetworkID, r.To.TraposID, r.Type, json.RawMessage(`{"changed":true}`))
+	}})
+	p, q := b.join(1, "a"), b.join(2, "b")
+	b.join(3, "c", network("other"))
+	p.asks("r1", "relay", frame{"to": "2", "request": "exec-lua", "payload": frame{"x": 1}})
+	req := q.nextOf("server_request")
+	if fmt.Sprint(req["payload"]) != "map[changed:true]" {
+		t.Errorf("got %v", req)
+	}
+	q.ok(req["id"], "done")
+	if f := p.nextOf("server_response"); f["payload"] != "done" {
+		t.Errorf("got %v", f)
+	}
+	for _, c := range []struct{ to, kind, code, message string }{
+		{"2", "refused", "unauthorized", `1:a default/2:b refused {"x":1}`},
+		{"2", "broken", "internal", "what broke"},
+		{"3:c", "refused", "unknown_computer", ""},
+	} {
+		p.asks("r2", "relay", frame{"to": c.to, "request": c.kind, "payload": frame{"x": 1}})
+		f := p.nextOf("server_response")
+		if e := f["error"].(map[string]any); e["code"] != c.code || c.message != "" && e["message"] != c.message {
+			t.Errorf("%s to %s: got %v", c.kind, c.to, f)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"net"
 	"net/http"
 	"sync"
@@ -33,8 +34,13 @@ type Options struct {
 	QueueLength       int // requests that wait per computer, beyond the 8 under way; 256
 
 	Files      http.Handler // serves every path but /gateway; nil answers 404
-	AllowRelay bool         // computers may send requests to others of their network
+	AllowRelay bool         // computers may send requests to others of their network; Relay is stronger
 	OnChange   func()       // a computer came, left, or changed its state or what it serves; it must not block
+
+	// Relay carries out what one computer asks of another of its network, by calling Registry.Request; it may refuse with an
+	// *Error, or send something else. ctx ends with the time that the asker gives it, when it gives up, and when it is gone.
+	// It is called from many goroutines at once. nil: AllowRelay says whether everything is sent as it is, or nothing.
+	Relay func(ctx context.Context, r RelayRequest) (json.RawMessage, error)
 }
 
 // Path is where computers connect.

@@ -3,8 +3,12 @@ package lua
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -27,6 +31,8 @@ type frame struct {
 	ID         string          `json:"id,omitempty"`
 	Protocol   int             `json:"protocol,omitempty"`
 	Password   string          `json:"password,omitempty"`
+	Nonce      string          `json:"nonce,omitempty"`
+	Proof      string          `json:"proof,omitempty"`
 	NetworkID  string          `json:"networkId,omitempty"`
 	ComputerID int             `json:"computerId,omitempty"`
 	Label      string          `json:"label,omitempty"`
@@ -67,6 +73,8 @@ type host struct {
 	peers  chan *peer
 	hellos chan frame    // also those that were refused
 	greet  chan struct{} // when set, a computer gets its hello_ok once it is closed
+
+	impostor impostor
 
 	open sync.WaitGroup
 }
@@ -120,7 +128,11 @@ func (h *host) gateway(w http.ResponseWriter, r *http.Request) {
 	case h.hellos <- hello:
 	default:
 	}
-	if hello.Type != "hello" || hello.Password != testPassword {
+	proof := ""
+	if hello, proof, err = h.challenge(p, hello); err != nil {
+		return
+	}
+	if hello.Type != "hello" || (proof == "" && hello.Password != testPassword && h.impostor != impostorGreets) {
 		p.write(frame{Type: "hello_error", Code: "unauthorized", Message: "wrong password"})
 		_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(4401, "wrong password"), time.Now().Add(time.Second))
 		return
@@ -132,11 +144,43 @@ func (h *host) gateway(w http.ResponseWriter, r *http.Request) {
 	}
 	p.write(frame{
 		Type: "hello_ok", TraposID: strconv.Itoa(hello.ComputerID) + ":" + hello.Label,
-		Heartbeat: 15, MaxFrame: testMaxFrame, MaxFlight: 8,
+		Heartbeat: 15, MaxFrame: testMaxFrame, MaxFlight: 8, Proof: proof,
 	})
 	h.peers <- p
 	p.serveFrames()
 }
+
+// challenge has a computer prove its password, if it offers that. Without the right proof, the proof that it returns is empty.
+func (h *host) challenge(p *peer, first frame) (second frame, proof string, err error) {
+	if first.Nonce == "" || h.impostor == impostorGreets {
+		return first, "", nil
+	}
+	const nonce = "nonce of the gateway"
+	p.write(frame{Type: "challenge", Nonce: nonce})
+	if second, err = p.read(); err != nil {
+		return second, "", err
+	}
+	code := func(who string) string {
+		mac := hmac.New(sha256.New, []byte(testPassword))
+		_, _ = fmt.Fprintf(mac, "traposd-%s-1\n%s\n%s\n%s\n%d\n%s", who, nonce, first.Nonce, second.NetworkID, second.ComputerID, second.Boot)
+		return hex.EncodeToString(mac.Sum(nil))
+	}
+	switch {
+	case h.impostor == impostorGuesses:
+		return second, strings.Repeat("0", 64), nil
+	case second.Proof == code("computer") && second.Nonce == first.Nonce:
+		return second, code("gateway"), nil
+	}
+	return second, "", nil
+}
+
+// impostor is a host that pretends to know the password.
+type impostor int
+
+const (
+	impostorGreets  impostor = iota + 1 // without a challenge
+	impostorGuesses                     // with a wrong proof
+)
 
 // receive waits for a hello.
 func (h *host) receive() frame {

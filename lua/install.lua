@@ -8,7 +8,7 @@ local STATE = "/.trapos/installed"
 local USER_STARTUP = "/startup.user.lua"
 local PART = ".trapos-part" -- as apis/libfiles names unfinished files, so that a crash here is tidied up there
 local MIN_CHARGE = 500 -- bytes that the smallest file takes on a computer's disk
-local SETTINGS = { "cloud.url", "cloud.password", "cloud.network" }
+local SETTINGS = { "cloud.url", "cloud.password", "cloud.network", "cloud.auth" }
 -- Seconds in which a key press prevents the reboot.
 local GRACE = 3
 

@@ -36,16 +36,18 @@ func (e *endpoint) announce(changes <-chan struct{}) {
 			return
 		case <-timer.C:
 		}
-		now := e.catalogue.snapshot().sums()
+		now := e.catalogue.snapshot()
 		sessions, listens := e.clients()
 		for _, s := range sessions {
+			seen := now.seenBy(s.client.product, s.mode).sums
 			s.mu.Lock()
-			s.tell(now)
+			s.tell(seen)
 			s.mu.Unlock()
 		}
 		for _, li := range listens {
+			seen := now.seenBy(li.client.product, li.mode).sums
 			li.mu.Lock()
-			li.tell(now)
+			li.tell(seen)
 			li.mu.Unlock()
 		}
 	}

@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +21,7 @@ type call struct {
 	endpoint *endpoint
 	session  *session // nil: the client has none
 	client   clientInfo
+	mode     mode
 	revision string
 	level    logLevel // of a 2026-07-28 request; levelOff if it asks for no log messages
 	message  *wire.Message
@@ -33,6 +36,11 @@ type call struct {
 type out interface{ push(message []byte) bool }
 
 func (c *call) modern() bool { return c.revision == Revision20260728 }
+
+// seen is the catalogue as the client sees it.
+func (c *call) seen() *snapshot {
+	return c.endpoint.catalogue.snapshot().seenBy(c.client.product, c.mode)
+}
 
 // serve works on the request. The result comes in parts, so that a cached list is not copied.
 func (c *call) serve(ctx context.Context) (result [][]byte, failure *wire.Error) {
@@ -51,7 +59,7 @@ func (c *call) serve(ctx context.Context) (result [][]byte, failure *wire.Error)
 
 // dispatch routes by method. What a revision does not have is not found, as in a server of that revision alone.
 func (c *call) dispatch(ctx context.Context) ([][]byte, *wire.Error) {
-	snapshot := c.endpoint.catalogue.snapshot()
+	snapshot := c.seen()
 	declared := c.endpoint.declared(snapshot)
 	switch method := c.message.Method; {
 	case method == "tools/list":
@@ -94,7 +102,7 @@ func (c *call) list(k kind, snapshot *snapshot, l *list) ([][]byte, *wire.Error)
 	if c.modern() {
 		tail = c.endpoint.l.modernTail(true)
 	} else if c.session != nil {
-		c.session.saw(k, snapshot.sums()[k])
+		c.session.saw(k, snapshot.sums[k])
 	}
 	return [][]byte{[]byte(`{"` + l.member + `":`), l.array, tail}, nil
 }
@@ -104,11 +112,22 @@ func (c *call) callTool(ctx context.Context, snapshot *snapshot) ([][]byte, *wir
 	if err != nil {
 		return nil, err
 	}
-	found, ok := snapshot.tools.routes[name]
-	if !ok {
-		return nil, wire.Errorf(CodeInvalidParams, "unknown tool %s; tools/list has the names", quoteShort(name))
+	found, ok := snapshot.route(name)
+	switch {
+	case !ok:
+		return nil, snapshot.unknownTool(name, "tools/list")
+	case found.entry == nil:
+		return c.serveCompact(ctx, snapshot, name)
 	}
 	return c.relay(ctx, found, c.renamed("name", name, found.name))
+}
+
+// unknownTool says that there is no such tool, or what hides it.
+func (s *snapshot) unknownTool(name, lister string) *wire.Error {
+	if by, ok := s.hidden[name]; ok {
+		return wire.Errorf(CodeToolHidden, "tool %s is hidden from this client by %s", quoteShort(name), by)
+	}
+	return wire.Errorf(CodeInvalidParams, "unknown tool %s; %s has the names", quoteShort(name), lister)
 }
 
 func (c *call) getPrompt(ctx context.Context, snapshot *snapshot) ([][]byte, *wire.Error) {
@@ -291,6 +310,19 @@ func (c *call) Name() string { return c.client.name }
 
 // Capabilities implements Client.
 func (c *call) Capabilities() json.RawMessage { return c.client.capabilities }
+
+// sessionHash bytes of a hash tell one session from another. The id itself is all that a request needs to be in the session,
+// and so no log may have it.
+const sessionHash = 6
+
+// Session implements Sessioned.
+func (c *call) Session() string {
+	if c.session == nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(c.session.id))
+	return hex.EncodeToString(sum[:sessionHash])
+}
 
 // Notify implements Client: the notification travels on the response to this very request, if that can be a stream.
 func (c *call) Notify(method string, params json.RawMessage) {

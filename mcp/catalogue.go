@@ -33,21 +33,24 @@ type Catalogue struct {
 // NewCatalogue returns an empty catalogue.
 func NewCatalogue() *Catalogue {
 	c := &Catalogue{watchers: map[chan struct{}]struct{}{}}
-	c.current.Store(newSnapshot(nil))
+	c.current.Store(newSnapshot(nil, nil))
 	return c
 }
 
 // Set replaces all entries and reports whether any list that a client can see differs from before. Entries come
 // strongest first; the order decides only who keeps a name that two want. For names that do not depend on which server is
 // up first, list those that are not ready too (with a nil Server). Clients are told by the listeners that serve c, once
-// things have been quiet for a few milliseconds, and only if they differ by then.
-func (c *Catalogue) Set(entries []Entry) (changed bool) {
+// things have been quiet for a few milliseconds, and only if what they see differs by then.
+//
+// Each client sees the catalogue through the first of the lenses that is for it, and as it is if none is. With lenses,
+// before or now, changed may be true though no list differs.
+func (c *Catalogue) Set(entries []Entry, lenses ...Lens) (changed bool) {
 	c.setting.Lock()
-	next := newSnapshot(entries)
+	next := newSnapshot(entries, lenses)
 	previous := c.current.Swap(next)
 	c.setting.Unlock()
 
-	if changed = next.sums() != previous.sums(); !changed {
+	if changed = next.sums != previous.sums || len(next.looks.lenses)+len(previous.looks.lenses) > 0; !changed {
 		return false
 	}
 	c.mu.Lock()
@@ -74,7 +77,7 @@ func (c *Catalogue) watch() (changes <-chan struct{}, stop func()) {
 	}
 }
 
-// Lookup tells which server's tool has that exposed name, and what the server itself calls it.
+// Lookup tells which server's tool has that exposed name, through no lens, and what the server itself calls it.
 func (c *Catalogue) Lookup(exposed string) (entry Entry, original string, ok bool) {
 	target, ok := c.snapshot().tools.routes[exposed]
 	if !ok {
@@ -83,7 +86,7 @@ func (c *Catalogue) Lookup(exposed string) (entry Entry, original string, ok boo
 	return *target.entry, target.name, true
 }
 
-// Tools lists all tools under their exposed names, in the order in which clients see them.
+// Tools lists all tools under their exposed names, in the order in which clients see them, through no lens.
 func (c *Catalogue) Tools() []Definition { return slices.Clone(c.snapshot().tools.items) }
 
 // Prompts lists all prompts under their exposed names.
@@ -110,24 +113,22 @@ type snapshot struct {
 
 	tools, prompts, resources, templates *list
 
+	sums sums // of the four
+
 	canComplete, canLog, canSubscribe bool // some server can
 	hasPrompts, hasResources          bool // some server declares or has them
 
 	instructions string // of all servers, under their names
+
+	looks   *looks            // how its clients see it
+	hidden  map[string]string // what hides a tool from the client, by exposed name
+	compact *compact          // what the client finds and calls tools with; nil: it has them listed
 }
 
 // sums tells apart the states of the lists by kind: tools, prompts, resources with their templates.
 type sums [kinds]digest
 
-func (s *snapshot) sums() sums {
-	return sums{
-		kindTools:     s.tools.sum,
-		kindPrompts:   s.prompts.sum,
-		kindResources: digestOf(s.resources.sum[:], s.templates.sum[:]),
-	}
-}
-
-func newSnapshot(entries []Entry) *snapshot {
+func newSnapshot(entries []Entry, lenses []Lens) *snapshot {
 	s := &snapshot{entries: slices.Clone(entries), ids: make(map[string]bool, len(entries))}
 	s.prefixes = prefixesOf(s.entries)
 	s.tools, s.prompts = newList("tools", "name"), newList("prompts", "name")
@@ -150,6 +151,13 @@ func newSnapshot(entries []Entry) *snapshot {
 	for _, l := range []*list{s.tools, s.prompts, s.resources, s.templates} {
 		l.seal()
 	}
+	s.instructions = instructionsOf(s.entries, nil)
+	s.sums = sums{
+		kindTools:     s.tools.sum,
+		kindPrompts:   s.prompts.sum,
+		kindResources: digestOf(s.resources.sum[:], s.templates.sum[:]),
+	}
+	s.looks = newLooks(s, lenses)
 	return s
 }
 
@@ -161,15 +169,27 @@ func (s *snapshot) note(entry *Entry) {
 	s.canSubscribe = s.canSubscribe || capabilities.subscribe
 	s.hasPrompts = s.hasPrompts || capabilities.prompts || len(entry.Prompts) > 0
 	s.hasResources = s.hasResources || capabilities.resources || len(entry.Resources)+len(entry.ResourceTemplates) > 0
-	if text := strings.TrimSpace(entry.Instructions); text != "" {
-		if s.instructions != "" {
-			s.instructions += "\n\n"
+}
+
+// instructionsOf joins the servers' instructions under their names, in the order in which clients see the servers. Those
+// of the servers with these IDs are left out.
+func instructionsOf(entries []Entry, without map[string]bool) string {
+	var all strings.Builder
+	for _, i := range listingOrder(entries) {
+		entry := &entries[i]
+		text := strings.TrimSpace(entry.Instructions)
+		if text == "" || without[entry.ID] {
+			continue
+		}
+		if all.Len() > 0 {
+			all.WriteString("\n\n")
 		}
 		if entry.Name != "" {
-			s.instructions += "# " + entry.Name + "\n\n"
+			all.WriteString("# " + entry.Name + "\n\n")
 		}
-		s.instructions += text
+		all.WriteString(text)
 	}
+	return all.String()
 }
 
 // listingOrder gives the entries' indices in the order in which clients see them: those without a name first, the others

@@ -20,6 +20,8 @@ import "github.com/traposd/traposd/mcp/wire"
 //	                            restarted); HTTP status 404
 //	-31019  Refused             the guard refused the request; the message names      see the message
 //	                            the header; HTTP status 403, 401, 413 or 415
+//	-31020  ToolHidden          a filter in traposd.json hides the tool from this     change that filter, if the tool is
+//	                            client; the message says which and where              meant to be there
 const (
 	CodeServerStarting     int64 = -31010
 	CodeServerDown         int64 = -31011
@@ -31,6 +33,7 @@ const (
 	CodeNeedsAuthorization int64 = -31017
 	CodeUnknownSession     int64 = -31018
 	CodeRefused            int64 = -31019
+	CodeToolHidden         int64 = -31020
 )
 
 // Error codes of the Model Context Protocol.

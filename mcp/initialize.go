@@ -12,7 +12,7 @@ import (
 
 // initialize opens a session. A session id in the request is ignored: after a restart of the service, clients send the
 // one that they had.
-func (e *endpoint) initialize(w http.ResponseWriter, message *wire.Message) {
+func (e *endpoint) initialize(w http.ResponseWriter, message *wire.Message, wants mode) {
 	asked, _ := wire.Get(message.Params, "protocolVersion")
 	revision, ok := wire.String(asked)
 	if !ok {
@@ -22,12 +22,13 @@ func (e *endpoint) initialize(w http.ResponseWriter, message *wire.Message) {
 	revision = negotiate(revision)
 	info, _ := wire.Get(message.Params, "clientInfo")
 	capabilities, _ := wire.Get(message.Params, "capabilities")
-	s, failure := e.openSession(revision, clientInfo{name: clientName(info), capabilities: cloneObject(capabilities)})
+	client := clientInfo{name: clientName(info), product: productOf(info), capabilities: cloneObject(capabilities)}
+	s, failure := e.openSession(revision, client, wants)
 	if failure != nil {
 		writeError(w, http.StatusServiceUnavailable, message.ID, failure)
 		return
 	}
-	snapshot := e.catalogue.snapshot()
+	snapshot := s.seen()
 	result := []byte(`{"protocolVersion":`)
 	result = wire.AppendString(result, revision)
 	result = append(append(result, `,"capabilities":`...), e.declared(snapshot).json()...)
@@ -50,6 +51,9 @@ func (e *endpoint) appendInstructions(result []byte, snapshot *snapshot) []byte 
 	return wire.AppendString(append(result, `,"instructions":`...), text)
 }
 
+// maxClientName bounds what is kept of a client's name, in bytes.
+const maxClientName = 100
+
 // clientName is how a client calls itself, fit for a log: `name/version`, no control characters, at most 100 bytes.
 func clientName(info json.RawMessage) string {
 	name, _ := wire.Get(info, "name")
@@ -64,11 +68,17 @@ func clientName(info json.RawMessage) string {
 		}
 		return r
 	}, text)
-	const limit = 100
-	if len(text) > limit {
-		text = strings.ToValidUTF8(text[:limit], "")
+	if len(text) > maxClientName {
+		text = strings.ToValidUTF8(text[:maxClientName], "")
 	}
 	return text
+}
+
+// productOf is the name that a client gives itself, without its version, as it is; at most 100 bytes of it.
+func productOf(info json.RawMessage) string {
+	raw, _ := wire.Get(info, "name")
+	name, _ := wire.String(raw)
+	return strings.Clone(name[:min(len(name), maxClientName)])
 }
 
 // cloneObject copies a JSON object, so that it does not hold on to the body it came in; nil for anything else.

@@ -19,6 +19,7 @@ type listen struct {
 	endpoint *endpoint
 	id       json.RawMessage // of the request, which names the subscription
 	client   clientInfo
+	mode     mode
 	since    time.Time
 	wants    [kinds]bool
 	watching map[string]watchedResource // by exposed URI
@@ -36,9 +37,10 @@ func (e *endpoint) serveListen(ctx context.Context, w http.ResponseWriter, c *ca
 		writeError(w, http.StatusBadRequest, c.message.ID, wire.Errorf(CodeInvalidParams, `subscriptions/listen needs an object "notifications"`))
 		return
 	}
-	li := &listen{endpoint: e, id: c.message.ID, client: clientInfo{name: c.client.name}, since: time.Now(), out: newOutbox()}
-	snapshot := e.catalogue.snapshot()
-	li.told = snapshot.sums()
+	client := clientInfo{name: c.client.name, product: c.client.product}
+	li := &listen{endpoint: e, id: c.message.ID, client: client, mode: c.mode, since: time.Now(), out: newOutbox()}
+	snapshot := c.seen()
+	li.told = snapshot.sums
 	agreed := li.agree(ctx, c, snapshot, filter)
 	defer li.release()
 	li.out.put(li.message("notifications/subscriptions/acknowledged",
@@ -50,7 +52,7 @@ func (e *endpoint) serveListen(ctx context.Context, w http.ResponseWriter, c *ca
 	}
 	defer e.l.removeListen(li)
 	li.mu.Lock()
-	li.tell(e.catalogue.snapshot().sums()) // of what has changed since, nobody has told this stream
+	li.tell(c.seen().sums) // of what has changed since, nobody has told this stream
 	li.mu.Unlock()
 	if string(agreed) == `{}` {
 		li.out.finish(li.result()) // nothing will ever come

@@ -12,7 +12,7 @@ import (
 )
 
 // serveModern takes one message of a revision without sessions: 2026-07-28, or one that is not known.
-func (e *endpoint) serveModern(ctx context.Context, w http.ResponseWriter, r *http.Request, message *wire.Message, revision string) {
+func (e *endpoint) serveModern(ctx context.Context, w http.ResponseWriter, r *http.Request, message *wire.Message, revision string, wants mode) {
 	switch {
 	case message.IsResponse():
 		writeError(w, http.StatusBadRequest, message.ID, wire.Errorf(CodeInvalidRequest, "revision %s has no responses from clients", Revision20260728))
@@ -27,9 +27,9 @@ func (e *endpoint) serveModern(ctx context.Context, w http.ResponseWriter, r *ht
 		writeError(w, http.StatusBadRequest, message.ID, failure)
 		return
 	}
-	c := &call{endpoint: e, message: message, revision: revision, level: levelOff}
+	c := &call{endpoint: e, message: message, mode: wants, revision: revision, level: levelOff}
 	info, _ := wire.Get(meta, metaClientInfo)
-	c.client.name = clientName(info)
+	c.client.name, c.client.product = clientName(info), productOf(info)
 	c.client.capabilities, _ = wire.Get(meta, metaClientCapabilities)
 	if raw, ok := wire.Get(meta, metaLogLevel); ok {
 		if level, known := parseLevel(raw); known {
@@ -38,7 +38,7 @@ func (e *endpoint) serveModern(ctx context.Context, w http.ResponseWriter, r *ht
 	}
 	switch message.Method {
 	case "server/discover":
-		writeJSON(w, http.StatusOK, responseParts(message.ID, [][]byte{e.discover()})...)
+		writeJSON(w, http.StatusOK, responseParts(message.ID, [][]byte{c.discover()})...)
 		return
 	case "subscriptions/listen":
 		e.serveListen(ctx, w, c)
@@ -47,7 +47,8 @@ func (e *endpoint) serveModern(ctx context.Context, w http.ResponseWriter, r *ht
 	if message.Method == "tools/call" {
 		name, _ := wire.Get(message.Params, "name")
 		exposed, _ := wire.String(name)
-		if failure := checkParams(r, e.catalogue.snapshot().tools.routes[exposed], message.Params); failure != nil {
+		tool, _ := c.seen().route(exposed)
+		if failure := checkParams(r, tool, message.Params); failure != nil {
 			writeError(w, http.StatusBadRequest, message.ID, failure)
 			return
 		}
@@ -171,8 +172,8 @@ func decodeHeader(value string) (string, bool) {
 }
 
 // discover is the result of `server/discover`.
-func (e *endpoint) discover() []byte {
-	snapshot := e.catalogue.snapshot()
+func (c *call) discover() []byte {
+	e, snapshot := c.endpoint, c.seen()
 	result := append([]byte(`{"supportedVersions":`), mustJSON(supportedRevisions)...)
 	result = append(append(result, `,"capabilities":`...), e.declared(snapshot).json()...)
 	result = e.appendInstructions(result, snapshot)

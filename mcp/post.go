@@ -40,8 +40,13 @@ func (e *endpoint) servePOST(ctx context.Context, w http.ResponseWriter, r *http
 		writeError(w, http.StatusBadRequest, nil, wire.Errorf(CodeParseError, "the body is not valid UTF-8"))
 		return
 	}
+	wants, failure := modeOf(r)
+	if failure != nil {
+		writeError(w, http.StatusBadRequest, nil, failure)
+		return
+	}
 	if wire.Kind(body) == '[' {
-		e.serveBatch(ctx, w, r, body)
+		e.serveBatch(ctx, w, r, body, wants)
 		return
 	}
 	message, err := wire.Parse(body)
@@ -51,16 +56,16 @@ func (e *endpoint) servePOST(ctx context.Context, w http.ResponseWriter, r *http
 	}
 	revision := revisionOf(r, message)
 	if !isSessionRevision(revision) && revision != "" {
-		e.serveModern(ctx, w, r, message, revision)
+		e.serveModern(ctx, w, r, message, revision, wants)
 		return
 	}
-	e.serveMessage(ctx, w, r, message)
+	e.serveMessage(ctx, w, r, message, wants)
 }
 
 // serveMessage takes one message of a revision with sessions, or without any session.
-func (e *endpoint) serveMessage(ctx context.Context, w http.ResponseWriter, r *http.Request, message *wire.Message) {
+func (e *endpoint) serveMessage(ctx context.Context, w http.ResponseWriter, r *http.Request, message *wire.Message, wants mode) {
 	if message.IsRequest() && message.Method == "initialize" {
-		e.initialize(w, message)
+		e.initialize(w, message, wants)
 		return
 	}
 	s, ok := e.sessionOf(w, r)
@@ -73,9 +78,9 @@ func (e *endpoint) serveMessage(ctx context.Context, w http.ResponseWriter, r *h
 		return
 	}
 	x := newExchange(w, r, e.l.options.Heartbeat)
-	c := &call{endpoint: e, session: s, message: message, out: x, streams: x.streams, revision: assumedRevision}
+	c := &call{endpoint: e, session: s, message: message, out: x, streams: x.streams, revision: assumedRevision, mode: wants}
 	if s != nil {
-		c.client, c.revision = s.client, s.revision
+		c.client, c.revision, c.mode = s.client, s.revision, s.mode
 	} else if named := r.Header.Get(headerRevision); named != "" {
 		c.revision = named
 	}
@@ -102,7 +107,7 @@ func (e *endpoint) sessionOf(w http.ResponseWriter, r *http.Request) (*session, 
 }
 
 // serveBatch takes an array of messages, which only 2025-03-26 and before have.
-func (e *endpoint) serveBatch(ctx context.Context, w http.ResponseWriter, r *http.Request, body []byte) {
+func (e *endpoint) serveBatch(ctx context.Context, w http.ResponseWriter, r *http.Request, body []byte, wants mode) {
 	refuse := func(code int64, format string, args ...any) {
 		writeError(w, http.StatusBadRequest, nil, wire.Errorf(code, format, args...))
 	}
@@ -136,7 +141,7 @@ func (e *endpoint) serveBatch(ctx context.Context, w http.ResponseWriter, r *htt
 		return
 	}
 	x := newExchange(w, r, e.l.options.Heartbeat)
-	if answers := e.serveAll(ctx, s, x, messages); answers != nil {
+	if answers := e.serveAll(ctx, s, x, messages, wants); answers != nil {
 		x.answer(http.StatusOK, answers)
 		return
 	}
@@ -145,7 +150,7 @@ func (e *endpoint) serveBatch(ctx context.Context, w http.ResponseWriter, r *htt
 }
 
 // serveAll works on the messages of a batch at the same time and gives the array of answers; nil if none asks for one.
-func (e *endpoint) serveAll(ctx context.Context, s *session, x *exchange, messages []*wire.Message) []byte {
+func (e *endpoint) serveAll(ctx context.Context, s *session, x *exchange, messages []*wire.Message, wants mode) []byte {
 	answers := make([][]byte, len(messages))
 	var group sync.WaitGroup
 	for i, message := range messages {
@@ -153,9 +158,9 @@ func (e *endpoint) serveAll(ctx context.Context, s *session, x *exchange, messag
 			e.accept(s, message)
 			continue
 		}
-		c := &call{endpoint: e, session: s, message: message, out: x, streams: x.streams, revision: assumedRevision}
+		c := &call{endpoint: e, session: s, message: message, out: x, streams: x.streams, revision: assumedRevision, mode: wants}
 		if s != nil {
-			c.client, c.revision = s.client, s.revision
+			c.client, c.revision, c.mode = s.client, s.revision, s.mode
 		}
 		group.Go(func() {
 			result, failure := c.serve(ctx)

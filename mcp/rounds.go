@@ -125,7 +125,13 @@ func (e *endpoint) roundsOf(c *call, x *exchange) (*rounds, *wire.Error) {
 
 func aboutOf(c *call) string {
 	name, _ := wire.Get(c.message.Params, nameKeys[c.message.Method])
-	return c.message.Method + " " + string(name)
+	about := c.message.Method + " " + string(name)
+	if string(name) == `"`+callTool+`"` {
+		arguments, _ := wire.Get(c.message.Params, "arguments")
+		called, _ := wire.Get(arguments, "name")
+		about += " " + string(called)
+	}
+	return about
 }
 
 // resume goes on with the next request of the client.

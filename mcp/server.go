@@ -56,6 +56,12 @@ type RoundTripper interface {
 	TakesInputRequired() bool
 }
 
+// Sessioned is what a Client may implement beside: one that may have a session.
+type Sessioned interface {
+	// Session tells this session from every other in a log, and opens nothing; empty if there is none.
+	Session() string
+}
+
 // Definition is one tool, prompt, resource or resource template: the name (for resources the uri) that routes to it, and
 // the whole object as the server sent it.
 type Definition struct {

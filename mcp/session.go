@@ -35,7 +35,8 @@ type SessionInfo struct {
 
 // clientInfo is what a client says about itself.
 type clientInfo struct {
-	name         string
+	name         string // for people: with its version
+	product      string // as it says it, for lenses
 	capabilities json.RawMessage
 }
 
@@ -45,6 +46,7 @@ type session struct {
 	id       string
 	revision string
 	client   clientInfo
+	mode     mode
 	since    time.Time
 
 	mu            sync.Mutex
@@ -60,12 +62,12 @@ type session struct {
 }
 
 // openSession makes a session; if there are too many, the one that has been idle for longest ends.
-func (e *endpoint) openSession(revision string, client clientInfo) (*session, *wire.Error) {
+func (e *endpoint) openSession(revision string, client clientInfo, wants mode) (*session, *wire.Error) {
 	now := time.Now()
 	s := &session{
-		endpoint: e, id: rand.Text(), revision: revision, client: client, since: now, used: now,
-		told: e.catalogue.snapshot().sums(), level: levelInfo,
+		endpoint: e, id: rand.Text(), revision: revision, client: client, mode: wants, since: now, used: now, level: levelInfo,
 	}
+	s.told = s.seen().sums
 	l := e.l
 	l.mu.Lock()
 	var evicted *session
@@ -201,8 +203,13 @@ func (s *session) attach() *outbox {
 		s.streams = slices.Delete(s.streams, 0, 1)
 	}
 	s.streams = append(s.streams, out)
-	s.tell(s.endpoint.catalogue.snapshot().sums())
+	s.tell(s.seen().sums)
 	return out
+}
+
+// seen is the catalogue as the client sees it.
+func (s *session) seen() *snapshot {
+	return s.endpoint.catalogue.snapshot().seenBy(s.client.product, s.mode)
 }
 
 func (s *session) detach(out *outbox) {

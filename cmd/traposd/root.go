@@ -62,7 +62,10 @@ func newRoot() *cobra.Command {
 	})
 	root.AddCommand(
 		newRunCommand(), newDemoCommand(), newComputerCommand(), newCheckCommand(), newStatusCommand(), newServersCommand(),
-		newComputersCommand(), newSessionsCommand(), newToolsCommand(), newCallCommand(), newConnectCommand(), newImportCommand(), newReloadCommand(), newRestartCommand(), newExecCommand(), newStdioCommand(), newWorkspaceCommand(), newApproveCommand(), newVersionCommand(), newDemoServerCommand(),
+		newComputersCommand(), newSessionsCommand(), newToolsCommand(), newCallCommand(), newExecCommand(),
+		newReloadCommand(), newRestartCommand(), newWorkspaceCommand(), newApproveCommand(),
+		newInstallCommand(), newUninstallCommand(), newStartCommand(), newStopCommand(),
+		newConnectCommand(), newImportCommand(), newStdioCommand(), newVersionCommand(), newDemoServerCommand(),
 	)
 	strictArgs(root)
 	return root
@@ -94,7 +97,7 @@ func strictArgs(cmd *cobra.Command) {
 }
 
 // runtimeDir is where the running service's control socket is.
-func runtimeDir() (string, error) { return daemon.RuntimeDir(os.Getenv) }
+func runtimeDir() (string, error) { return daemon.FindRuntimeDir(os.Getenv) }
 
 // control is a client of the running service.
 func control() (*daemon.ControlClient, error) {

@@ -33,46 +33,6 @@ func newServersCommand() *cobra.Command {
 	return cmd
 }
 
-func newReloadCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "reload",
-		Short: "Have the configuration files read now",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := control()
-			if err != nil {
-				return err
-			}
-			report, err := c.Reload(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return showServers(cmd.OutOrStdout(), report, asJSON)
-		},
-	}
-	jsonFlag(cmd, &asJSON)
-	return cmd
-}
-
-func newRestartCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "restart NAME",
-		Short: "Stop and start one MCP server",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := control()
-			if err != nil {
-				return err
-			}
-			if _, err := c.Restart(cmd.Context(), args[0]); err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "restarting %s\n", printable(args[0]))
-			return err
-		},
-	}
-}
-
 func showServers(w io.Writer, report daemon.ServersReport, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, report)

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// service is `traposd run` in a process of its own.
-type service struct {
+// foreground is `traposd run` in a process of its own.
+type foreground struct {
 	cmd *exec.Cmd
 	log *os.File // its stderr
 	out *bufio.Reader
@@ -27,7 +27,7 @@ type service struct {
 
 var mcpAddress = regexp.MustCompile(`"mcp":"http://([^/"]+)/mcp"`)
 
-func startService(t *testing.T) *service {
+func startService(t *testing.T) *foreground {
 	t.Helper()
 	run, err := os.MkdirTemp("", "tr")
 	if err != nil {
@@ -40,7 +40,7 @@ func startService(t *testing.T) *service {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), awaitLimit)
 	t.Cleanup(cancel)
-	s := &service{cmd: exec.CommandContext(ctx, "traposd", "run"), log: read, out: bufio.NewReader(read)}
+	s := &foreground{cmd: exec.CommandContext(ctx, "traposd", "run"), log: read, out: bufio.NewReader(read)}
 	t.Cleanup(func() { _ = read.Close() })
 	s.cmd.Env = append(os.Environ(), "TRAPOS_RUNTIME_DIR="+run, "TRAPOS_CONFIG_DIR="+filepath.Join(run, "c"), "TRAPOS_STATE_DIR="+filepath.Join(run, "s"),
 		"TRAPOS_MCP_ADDR=127.0.0.1:0", "TRAPOS_GATEWAY_ADDR=off", "TRAPOS_LOG_FORMAT=json")
@@ -54,7 +54,7 @@ func startService(t *testing.T) *service {
 }
 
 // await reads the log up to the line with that text.
-func (s *service) await(t *testing.T, text string) string {
+func (s *foreground) await(t *testing.T, text string) string {
 	t.Helper()
 	for {
 		line, err := s.out.ReadString('\n')
@@ -67,7 +67,7 @@ func (s *service) await(t *testing.T, text string) string {
 	}
 }
 
-func (s *service) signal(t *testing.T, sig os.Signal) {
+func (s *foreground) signal(t *testing.T, sig os.Signal) {
 	t.Helper()
 	if err := s.cmd.Process.Signal(sig); err != nil {
 		t.Fatal(err)

@@ -4,53 +4,85 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/traposd/traposd/daemon/policy"
 	"github.com/traposd/traposd/gateway"
 	"github.com/traposd/traposd/mcp"
 )
 
-// hashBytes of a SHA-256 tell one content from another in the log; the content itself is never there.
-const hashBytes = 8
+// maxLoggedPath bounds a path in the log, in bytes.
+const maxLoggedPath = 256
 
 type clientKey struct{}
 
-// withClient remembers who asked, for the audit.
+// withClient remembers who asks, for questions and the audit.
 func withClient(ctx context.Context, client mcp.Client) context.Context {
 	if client == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, clientKey{}, client.Name())
+	return context.WithValue(ctx, clientKey{}, client)
 }
 
-// deed is something that changes a computer.
+// clientOf is nil if nobody is known.
+func clientOf(ctx context.Context) mcp.Client {
+	client, _ := ctx.Value(clientKey{}).(mcp.Client)
+	return client
+}
+
+// deed is one thing that a call does to a computer.
 type deed struct {
-	to      target
-	tool    string
-	content [][]byte // what is hashed: the code, the file, the paths; none for what somebody typed, which may be a password
+	tool        string
+	read, write []policy.Path // the paths that it uses
+	content     []byte        // what is hashed: the code, or what the file gets; nil for what a person might type, which may be a password
+	size        int           // of that, in bytes, or characters and keys
+	shown       string        // what somebody who is asked is shown of it, beside the paths
 }
 
-// change is ask for a request that changes something, with its line in the log.
-func (s *Server) change(ctx context.Context, d deed, payload map[string]any, reply interface{ failure() *Failure }) error {
-	start, to := s.now(), s.named(d.to)
-	err := s.ask(ctx, d.to, d.tool, payload, reply)
-	s.audit(ctx, d, to, start, reply.failure(), err)
-	return err
-}
-
-// named fills in what the caller left out of the computer's name. It is looked up before the deed, which may end the
-// connection.
-func (s *Server) named(to target) target {
-	if c, err := s.registry.Lookup(to.Network, to.Computer); err == nil {
-		return target{Computer: c.TraposID, Network: c.NetworkID}
+// paths are those of the deed, each once, in the order of its arguments.
+func (d *deed) paths() (out []string) {
+	seen := map[string]bool{}
+	for _, list := range [][]policy.Path{d.read, d.write} {
+		for _, p := range list {
+			if !seen[p.Name] {
+				seen[p.Name] = true
+				out = append(out, p.Name)
+			}
+		}
 	}
-	return to
+	return out
 }
 
-// audit writes one line per deed: who, where, what, and what came of it.
-func (s *Server) audit(ctx context.Context, d deed, to target, start time.Time, failure *Failure, err error) {
+// fields are what the log says of the deed: never the content.
+func (d *deed) fields() []zap.Field {
+	fields := []zap.Field{zap.String("tool", d.tool)}
+	for i, path := range d.paths() {
+		if len(path) > maxLoggedPath {
+			path = path[:maxLoggedPath] + "…"
+		}
+		fields = append(fields, zap.String([...]string{"path", "to"}[i], strings.ToValidUTF8(path, "?")))
+	}
+	if d.content != nil {
+		sum := sha256.Sum256(d.content)
+		fields = append(fields, zap.String("sha256", hex.EncodeToString(sum[:])))
+	}
+	if d.content != nil || d.size > 0 {
+		fields = append(fields, zap.Int("bytes", d.size))
+	}
+	return fields
+}
+
+// audit writes the line of a deed: who, where, what, and what came of it. What only reads leaves one if the policy refused it,
+// or somebody was asked about it.
+func (s *Server) audit(ctx context.Context, d deed, p permission, start time.Time, failure *Failure, err error) {
+	var refused *refusal
+	if !s.changes(d.tool) && !errors.As(err, &refused) && p.verdict.Outcome != policy.Ask {
+		return
+	}
 	result := "ok"
 	switch {
 	case err != nil:
@@ -60,24 +92,21 @@ func (s *Server) audit(ctx context.Context, d deed, to target, start time.Time, 
 	case failure != nil:
 		result = failure.Kind
 	}
-	client, _ := ctx.Value(clientKey{}).(string)
-	fields := []zap.Field{
-		zap.String("client", client), zap.String("network", to.Network), zap.String("computer", to.Computer), zap.String("tool", d.tool),
+	var who []zap.Field
+	if client := clientOf(ctx); client != nil {
+		who = append(who, zap.String("client", client.Name()))
+		if c, ok := client.(mcp.Sessioned); ok && c.Session() != "" {
+			who = append(who, zap.String("session", c.Session()))
+		}
 	}
-	if d.content != nil {
-		fields = append(fields, zap.String("sha256", hash(d.content)))
-	}
-	s.log.Info("computer tool used", append(fields, zap.String("outcome", result), zap.Duration("duration", s.now().Sub(start)))...)
+	s.record(append(who, zap.String("network", p.to.Network), zap.String("computer", p.to.Computer)), d, p.verdict, result, start)
 }
 
-// hash is over the parts with a zero byte between each two.
-func hash(parts [][]byte) string {
-	h := sha256.New()
-	for i, part := range parts {
-		if i > 0 {
-			_, _ = h.Write([]byte{0}) // a hash never fails
-		}
-		_, _ = h.Write(part)
+// record writes the line.
+func (s *Server) record(who []zap.Field, d deed, v policy.Verdict, result string, start time.Time) {
+	fields := append(who, d.fields()...)
+	if v.Clause != "" {
+		fields = append(fields, zap.String("rule", strings.TrimSpace(v.Rule+" "+v.Clause)))
 	}
-	return hex.EncodeToString(h.Sum(nil)[:hashBytes])
+	s.log.Info("computer tool used", append(fields, zap.String("outcome", result), zap.Duration("duration", s.now().Sub(start)))...)
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/zap"
 
+	"github.com/traposd/traposd/daemon/policy"
 	"github.com/traposd/traposd/gateway"
 	"github.com/traposd/traposd/mcp"
 	"github.com/traposd/traposd/mcp/wire"
@@ -34,6 +37,9 @@ func (r registry) Lookup(network, computer string) (gateway.Computer, error) {
 			return c, nil
 		}
 	}
+	if r.computers == nil { // this one takes any
+		return gateway.Computer{NetworkID: network, TraposID: computer}, nil
+	}
 	return gateway.Computer{}, &gateway.Error{Code: gateway.CodeUnknownComputer, Message: "no computer " + computer}
 }
 
@@ -41,10 +47,34 @@ func (r registry) Request(ctx context.Context, network, computer, kind string, p
 	return r.answer(ctx, network, computer, kind, payload)
 }
 
-// client is who asks.
-type client struct{ mcp.Client }
+// client is who asks. answer is what the person there does when asked; empty: there is no way to ask.
+type client struct {
+	mcp.Client
+	answer string
+	asked  *[]string // the messages
+}
 
-func (client) Name() string { return "tester/1" }
+func (client) Name() string    { return "tester/1" }
+func (client) Session() string { return "s1" }
+
+func (c client) Capabilities() json.RawMessage {
+	if c.answer == "" {
+		return nil
+	}
+	return json.RawMessage(`{"elicitation":{}}`)
+}
+
+func (c client) Request(_ context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	var sent struct {
+		Message         string
+		RequestedSchema json.RawMessage
+	}
+	if err := json.Unmarshal(params, &sent); err != nil || method != "elicitation/create" || string(sent.RequestedSchema) != `{"properties":{},"type":"object"}` {
+		return nil, fmt.Errorf("%s %s", method, params)
+	}
+	*c.asked = append(*c.asked, sent.Message)
+	return json.RawMessage(`{"action":"` + c.answer + `"}`), nil
+}
 
 func call(t *testing.T, r Registry, tool, arguments string) (*sdk.CallToolResult, map[string]any) {
 	t.Helper()
@@ -56,14 +86,19 @@ var shared = sync.OnceValue(func() *Server { return New(nil, Options{}) })
 // over is the tools over a registry. They are made once, since that takes a while: the tests run one after another.
 func over(r Registry, log *zap.Logger) *Server {
 	s := shared()
-	s.registry, s.log = r, log
+	s.registry, s.log, s.policy = r, log, func() *policy.Policy { return &policy.Policy{} }
 	return s
 }
 
 func callWith(t *testing.T, s *Server, tool, arguments string) (*sdk.CallToolResult, map[string]any) {
 	t.Helper()
+	return callAs(t, s, client{}, tool, arguments)
+}
+
+func callAs(t *testing.T, s *Server, who mcp.Client, tool, arguments string) (*sdk.CallToolResult, map[string]any) {
+	t.Helper()
 	params := `{"name":` + string(wire.Quote(tool)) + `,"arguments":` + arguments + `}`
-	raw, err := s.Call(t.Context(), mcp.Request{Method: "tools/call", Params: json.RawMessage(params), Client: client{}})
+	raw, err := s.Call(t.Context(), mcp.Request{Method: "tools/call", Params: json.RawMessage(params), Client: who})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +342,12 @@ func TestUnknownToolAndMethod(t *testing.T) {
 
 func TestDefinitions(t *testing.T) {
 	e := New(registry{}, Options{}).Entry()
-	if e.Name != "" || e.ID != ID || len(e.Tools) != 13 {
+	names := make([]string, len(e.Tools))
+	for i, d := range e.Tools {
+		names[i] = d.Name
+	}
+	slices.Sort(names)
+	if e.Name != "" || e.ID != ID || !slices.Equal(names, Names()) {
 		t.Fatalf("%+v", e)
 	}
 	for _, d := range e.Tools {

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/traposd/traposd/daemon/policy"
 )
 
 type deleteInput struct {
@@ -47,8 +49,8 @@ func (s *Server) delete(ctx context.Context, in deleteInput) (deleteOutput, erro
 	payload := map[string]any{"recursive": in.Recursive}
 	putPath(payload, "path", in.Path)
 	var reply deleteReply
-	d := deed{to: in.target, tool: "delete-file", content: [][]byte{[]byte(in.Path)}}
-	if err := s.change(ctx, d, payload, &reply); err != nil {
+	d := deed{tool: "delete-file", write: []policy.Path{{Name: in.Path, Below: in.Recursive}}}
+	if _, err := s.carryOut(ctx, in.target, d, payload, &reply); err != nil {
 		return deleteOutput{}, err
 	}
 	return deleteOutput{

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/traposd/traposd/daemon/policy"
 )
 
 // maxReplaced bounds the places that one edit changes; a disk of 1 MB has no more bytes.
@@ -66,8 +68,12 @@ func (s *Server) edit(ctx context.Context, in editInput) (editOutput, error) {
 	payload := map[string]any{"oldBase64": bytes64(in.Old), "newBase64": bytes64(in.New), "count": count}
 	putPath(payload, "path", in.Path)
 	var reply editReply
-	d := deed{to: in.target, tool: "edit-file", content: [][]byte{[]byte(in.Path), []byte(in.Old), []byte(in.New)}}
-	if err := s.change(ctx, d, payload, &reply); err != nil {
+	d := deed{
+		// It tells how often the file has the text, which is reading.
+		tool: "edit-file", read: []policy.Path{{Name: in.Path}}, write: []policy.Path{{Name: in.Path}},
+		content: []byte(in.New), size: len(in.New), shown: "replace:\n" + in.Old + "\nby:\n" + in.New,
+	}
+	if _, err := s.carryOut(ctx, in.target, d, payload, &reply); err != nil {
 		return editOutput{}, err
 	}
 	return editOutput{

@@ -86,11 +86,11 @@ type luaReturn struct {
 	Truncated bool    `json:"truncated"`
 }
 
-// script is code as it is sent to a computer, and how long to wait for the answer.
+// script is code to run, checked.
 type script struct {
-	code    []byte
-	payload json.RawMessage
-	wait    time.Duration
+	code, session string
+	limit         time.Duration // how long it may run, as far as the caller says
+	outputBytes   int           // 0: what the computer allows
 }
 
 func (in *execInput) script(outputBytes int) (script, error) {
@@ -104,15 +104,23 @@ func (in *execInput) script(outputBytes int) (script, error) {
 	if len(in.Session) > maxSession {
 		return script{}, badRequest("session must have at most %d bytes", maxSession)
 	}
-	payload := map[string]any{"sourceBase64": bytes64(in.Code), "timeoutMs": limit}
-	if in.Session != "" {
-		payload["session"] = in.Session
+	return script{code: in.Code, session: in.Session, limit: time.Duration(limit) * time.Millisecond, outputBytes: outputBytes}, nil
+}
+
+func (s *script) deed() deed {
+	return deed{tool: "exec-lua", content: []byte(s.code), size: len(s.code), shown: s.code}
+}
+
+// payload is the code as it is sent to a computer that lets it run for limit.
+func (s *script) payload(limit time.Duration) (json.RawMessage, error) {
+	payload := map[string]any{"sourceBase64": bytes64(s.code), "timeoutMs": limit.Milliseconds()}
+	if s.session != "" {
+		payload["session"] = s.session
 	}
-	if outputBytes > 0 {
-		payload["maxOutputBytes"] = outputBytes
+	if s.outputBytes > 0 {
+		payload["maxOutputBytes"] = s.outputBytes
 	}
-	raw, err := json.Marshal(payload)
-	return script{code: []byte(in.Code), payload: raw, wait: time.Duration(limit)*time.Millisecond + roundTripGrace}, err
+	return json.Marshal(payload)
 }
 
 func (s *Server) exec(ctx context.Context, in execInput) (execOutput, error) {
@@ -126,17 +134,37 @@ func (s *Server) exec(ctx context.Context, in execInput) (execOutput, error) {
 	if err != nil {
 		return execOutput{}, err
 	}
-	out, err := s.execOne(ctx, target{Computer: in.Computer, Network: in.Network}, run)
+	p := s.permit(ctx, target{Computer: in.Computer, Network: in.Network}, run.deed())
+	out, err := s.execOne(ctx, p, run)
 	return execOutput{execution: out}, err
 }
 
-// execOne runs code on one computer, with its line in the log.
-func (s *Server) execOne(ctx context.Context, to target, run script) (execution, error) {
-	start, named := s.now(), s.named(to)
-	waiting, cancel := context.WithTimeout(ctx, run.wait)
+// execOne runs code on one computer if it may, with its line in the log.
+func (s *Server) execOne(ctx context.Context, p permission, run script) (execution, error) {
+	start := s.now()
+	out, err := execution{}, p.err
+	if err == nil {
+		out, err = s.execute(ctx, p, run)
+	}
+	s.audit(ctx, run.deed(), p, start, out.Error, err)
+	return out, err
+}
+
+func (s *Server) execute(ctx context.Context, p permission, run script) (execution, error) {
+	limit, clamped := run.limit, false
+	if most := p.verdict.MaxRun; most > 0 && most < limit {
+		limit, clamped = most, true
+	}
+	payload, err := run.payload(limit)
+	if err != nil {
+		return execution{}, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, limit+roundTripGrace)
 	defer cancel()
 	var reply execReply
-	err := s.request(waiting, to, "exec-lua", run.payload, &reply)
+	if err := s.request(waiting, p.to, "exec-lua", payload, &reply); err != nil {
+		return execution{}, err
+	}
 	out := execution{OK: reply.OK, Output: reply.Output.text(), Truncated: reply.OutputTruncated}
 	for _, r := range reply.Returns {
 		v := Value{Type: r.Type, Value: r.Value, Truncated: r.Truncated}
@@ -150,9 +178,11 @@ func (s *Server) execOne(ctx context.Context, to target, run script) (execution,
 			Kind: firstWord(reply.Kind, "runtime"), Message: reply.Error.text(),
 			Line: reply.Line, Traceback: reply.Traceback.text(),
 		}
+		if clamped && out.Error.Kind == "timeout" {
+			out.Error.Message += fmt.Sprintf(" (the policy at %s lets code run for %s at most)", p.verdict.Rule, limit)
+		}
 	}
-	s.audit(ctx, deed{tool: "exec-lua", content: [][]byte{run.code}}, named, start, out.Error, err)
-	return out, err
+	return out, nil
 }
 
 func badRequest(format string, args ...any) error {

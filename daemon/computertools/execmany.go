@@ -50,10 +50,11 @@ func (s *Server) execMany(ctx context.Context, in execInput) (execOutput, error)
 	if err != nil {
 		return execOutput{}, err
 	}
+	permissions := s.permitAll(ctx, targets, run.deed())
 	out := execOutput{execution: execution{OK: true}, Results: make([]Execution, len(targets))}
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, execConcurrency)
-	for i, to := range targets {
+	for i, p := range permissions {
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done(): // nothing is started any more
@@ -62,9 +63,9 @@ func (s *Server) execMany(ctx context.Context, in execInput) (execOutput, error)
 		wg.Go(func() {
 			defer func() { <-slots }()
 			result := &out.Results[i]
-			result.Computer, result.Network = to.Computer, to.Network
+			result.Computer, result.Network = p.to.Computer, p.to.Network
 			var err error
-			if result.execution, err = s.execOne(ctx, to, run); err != nil {
+			if result.execution, err = s.execOne(ctx, p, run); err != nil {
 				failure := failureOf(err)
 				result.Error, result.unreached = &failure, true
 			}
@@ -79,6 +80,14 @@ func (s *Server) execMany(ctx context.Context, in execInput) (execOutput, error)
 		out.OK = out.OK && r.OK
 	}
 	return out, nil
+}
+
+// named fills in what the caller left out of a computer's name, so that no computer is named twice.
+func (s *Server) named(to target) target {
+	if c, err := s.registry.Lookup(to.Network, to.Computer); err == nil {
+		return target{Computer: c.TraposID, Network: c.NetworkID}
+	}
+	return to
 }
 
 // targets are the computers that the names and patterns stand for, each once: in the order of the list, and those of one

@@ -34,18 +34,10 @@ var accents = map[rune]struct{ upper, lower, capital byte }{
 const composed = "ÀA`ÁA'ÂA^ÃA~ÄA:ÅAoÈE`ÉE'ÊE^ËE:ÌI`ÍI'ÎI^ÏI:ÑN~ÒO`ÓO'ÔO^ÕO~ÖO:ÙU`ÚU'ÛU^ÜU:ÝY'" +
 	"àa`áa'âa^ãa~äa:åaoèe`ée'êe^ëe:ìi`íi'îi^ïi:ñn~òo`óo'ôo^õo~öo:ùu`úu'ûu^üu:ýy'ÿy:"
 
-// missing is what a character that nobody has drawn looks like.
-var missing = glyph{0, 0, 0b11111, 0b10001, 0b10001, 0b10001, 0b10001, 0b11111, 0}
-
-// glyphs are the bitmaps of all characters.
+// glyphs are the bitmaps of all characters but the blocks, which inked makes.
 var glyphs = loadGlyphs()
 
 func loadGlyphs() (all [256]glyph) {
-	for c := range all {
-		if c != 0 && c != ' ' && c != 0xa0 {
-			all[c] = missing
-		}
-	}
 	for line := range strings.Lines(fontText) {
 		c, g, err := parseGlyph([]rune(strings.TrimSuffix(line, "\n")))
 		must(err)

@@ -79,7 +79,7 @@ func (s *Server) info(ctx context.Context, in infoInput) (infoOutput, error) {
 		Info
 		LabelBase64 bytes64 `json:"labelBase64"`
 	}
-	if err := s.ask(ctx, in.target, "computer-info", map[string]any{}, &reply); err != nil {
+	if _, err := s.carryOut(ctx, in.target, deed{tool: "computer-info"}, map[string]any{}, &reply); err != nil {
 		return infoOutput{}, err
 	}
 	if failure := reply.failure(); failure != nil {

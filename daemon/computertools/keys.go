@@ -2,6 +2,7 @@ package computertools
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -62,7 +63,8 @@ func (s *Server) typeKeys(ctx context.Context, in keysInput) (keysOutput, error)
 		outcome
 		Typed int `json:"typed"`
 	}
-	if err := s.change(ctx, deed{to: in.target, tool: "send-keys"}, payload, &reply); err != nil {
+	d := deed{tool: "send-keys", size: len(typed) + len(in.Keys), shown: strings.TrimPrefix(in.Text+"\n"+strings.Join(in.Keys, " "), "\n")}
+	if _, err := s.carryOut(ctx, in.target, d, payload, &reply); err != nil {
 		return keysOutput{}, err
 	}
 	return keysOutput{OK: reply.OK, Typed: reply.Typed, Error: reply.failure()}, nil
@@ -106,8 +108,12 @@ func (s *Server) queueEvent(ctx context.Context, in eventInput) (eventOutput, er
 		payload["arguments"] = in.Arguments
 	}
 	var reply outcome
-	d := deed{to: in.target, tool: "send-event", content: [][]byte{[]byte(in.Event)}}
-	if err := s.change(ctx, d, payload, &reply); err != nil {
+	arguments, err := json.Marshal(in.Arguments)
+	if err != nil {
+		return eventOutput{}, err
+	}
+	d := deed{tool: "send-event", content: []byte(in.Event), size: len(in.Event), shown: in.Event + " " + string(arguments)}
+	if _, err := s.carryOut(ctx, in.target, d, payload, &reply); err != nil {
 		return eventOutput{}, err
 	}
 	return eventOutput{OK: reply.OK, Error: reply.failure()}, nil

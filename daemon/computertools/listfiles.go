@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/traposd/traposd/daemon/policy"
 )
 
 const (
@@ -35,6 +37,7 @@ type listOutput struct {
 	OK        bool     `json:"ok" jsonschema:"whether the directory could be listed"`
 	Entries   []Listed `json:"entries" jsonschema:"what is there; empty if not ok"`
 	Truncated bool     `json:"truncated,omitempty" jsonschema:"whether there is more; list a directory below, or use a glob"`
+	Hidden    int      `json:"hidden,omitempty" jsonschema:"how many entries the policy of the service does not let be seen"`
 	Free      *int     `json:"free,omitempty" jsonschema:"bytes free on the disk; absent if it does not say"`
 	Capacity  *int     `json:"capacity,omitempty" jsonschema:"bytes that the disk holds; absent if it does not say"`
 	Error     *Failure `json:"error,omitempty" jsonschema:"why not; absent if ok"`
@@ -88,9 +91,11 @@ func (s *Server) list(ctx context.Context, in listInput) (listOutput, error) {
 		putPath(payload, "path", in.Path)
 	}
 	var reply listReply
-	if err := s.ask(ctx, in.target, "list-files", payload, &reply); err != nil {
+	computer, err := s.carryOut(ctx, in.target, deed{tool: "list-files", read: []policy.Path{{Name: in.Path}}}, payload, &reply)
+	if err != nil {
 		return listOutput{}, err
 	}
+	rules := s.policy()
 	out := listOutput{
 		OK: reply.OK, Entries: []Listed{}, Truncated: reply.Truncated,
 		Free: reply.Free, Capacity: reply.Capacity, Error: reply.failure(),
@@ -99,6 +104,8 @@ func (s *Server) list(ctx context.Context, in listInput) (listOutput, error) {
 	for _, e := range reply.Entries {
 		entry := Listed{Path: either(e.Path, e.PathBase64), Directory: e.Directory, Size: e.Size, ReadOnly: e.ReadOnly}
 		switch {
+		case !rules.Shows(computer, firstWord(string(e.PathBase64), e.Path)):
+			out.Hidden++
 		case glob != nil && !glob.MatchString(compared(in.Glob, base, entry.Path)):
 		case len(out.Entries) == limit:
 			out.Truncated = true
@@ -132,6 +139,9 @@ func listText(out listOutput) string {
 	fmt.Fprintf(&b, "[%d entries", len(out.Entries))
 	if out.Truncated {
 		b.WriteString(", and more")
+	}
+	if out.Hidden > 0 {
+		fmt.Fprintf(&b, "; %d hidden by the policy", out.Hidden)
 	}
 	if out.Free != nil {
 		fmt.Fprintf(&b, "; %d bytes free", *out.Free)

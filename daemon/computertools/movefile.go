@@ -4,6 +4,8 @@ import (
 	"context"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/traposd/traposd/daemon/policy"
 )
 
 type moveInput struct {
@@ -52,8 +54,10 @@ func (s *Server) move(ctx context.Context, in moveInput) (moveOutput, error) {
 	putPath(payload, "from", in.From)
 	putPath(payload, "to", in.To)
 	var reply moveReply
-	d := deed{to: in.target, tool: "move-file", content: [][]byte{[]byte(in.From), []byte(in.To)}}
-	if err := s.change(ctx, d, payload, &reply); err != nil {
+	// What is moved away can be read where it comes to.
+	from, to := policy.Path{Name: in.From, Below: true}, policy.Path{Name: in.To, Below: true}
+	d := deed{tool: "move-file", read: []policy.Path{from}, write: []policy.Path{from, to}}
+	if _, err := s.carryOut(ctx, in.target, d, payload, &reply); err != nil {
 		return moveOutput{}, err
 	}
 	return moveOutput{

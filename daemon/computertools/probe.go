@@ -11,6 +11,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/traposd/traposd/daemon/policy"
+
 	"github.com/traposd/traposd/gateway"
 )
 
@@ -36,6 +38,7 @@ type Probed struct {
 
 type probeOutput struct {
 	Computers []Probed `json:"computers" jsonschema:"the computers connected now, by network and number"`
+	Hidden    int      `json:"hidden,omitempty" jsonschema:"how many more are connected that the policy of the service does not let be seen"`
 	Error     *Failure `json:"error,omitempty" jsonschema:"present only if the probe could not be made"`
 }
 
@@ -53,8 +56,14 @@ func (s *Server) probeComputers() tool {
 
 func (s *Server) probe(ctx context.Context, in probeInput) (probeOutput, error) {
 	out := probeOutput{Computers: []Probed{}}
+	rules := s.policy()
 	for _, c := range s.registry.Computers() {
 		if in.Network != "" && in.Network != c.NetworkID {
+			continue
+		}
+		// A rule that asks cannot do so here: the question would be about all of them.
+		if rules.Decide(policy.Request{Computer: computerOf(c), Tool: "probe-computers"}).Outcome != policy.Allow {
+			out.Hidden++
 			continue
 		}
 		serves := c.Serves
@@ -107,7 +116,7 @@ func probeText(out probeOutput) string {
 	if out.Error != nil {
 		return out.Error.Kind + ": " + out.Error.Message
 	}
-	if len(out.Computers) == 0 {
+	if len(out.Computers)+out.Hidden == 0 {
 		return "No computer is connected."
 	}
 	var b strings.Builder
@@ -120,6 +129,9 @@ func probeText(out probeOutput) string {
 		if len(c.Serves) > 0 {
 			fmt.Fprintf(&b, ", serves %s", strings.Join(c.Serves, ", "))
 		}
+	}
+	if out.Hidden > 0 {
+		fmt.Fprintf(&b, "\n%d more are hidden by the policy", out.Hidden)
 	}
 	return b.String()
 }

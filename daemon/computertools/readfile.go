@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/traposd/traposd/daemon/policy"
 )
 
 const (
@@ -74,7 +76,8 @@ func (s *Server) read(ctx context.Context, in readInput) (readOutput, error) {
 	payload := map[string]any{"offset": in.Offset, "length": length}
 	putPath(payload, "path", in.Path)
 	var reply readReply
-	if err := s.ask(ctx, in.target, "read-file", payload, &reply); err != nil {
+	d := deed{tool: "read-file", read: []policy.Path{{Name: in.Path}}}
+	if _, err := s.carryOut(ctx, in.target, d, payload, &reply); err != nil {
 		return readOutput{}, err
 	}
 	if failure := reply.failure(); failure != nil {

@@ -58,7 +58,7 @@ func (s *Server) reboot(ctx context.Context, in rebootInput) (rebootOutput, erro
 	}
 	to := target{Computer: before.TraposID, Network: before.NetworkID}
 	var reply outcome
-	if err := s.change(ctx, deed{to: to, tool: "reboot-computer"}, map[string]any{}, &reply); err != nil {
+	if _, err := s.carryOut(ctx, to, deed{tool: "reboot-computer"}, map[string]any{}, &reply); err != nil {
 		return rebootOutput{}, err
 	}
 	out := rebootOutput{OK: reply.OK, Error: reply.failure()}

@@ -76,7 +76,7 @@ func (r *screenReply) valid() bool {
 
 func (s *Server) screen(ctx context.Context, in screenInput) (screenOutput, error) {
 	var reply screenReply
-	if err := s.ask(ctx, in.target, "read-screen", map[string]any{}, &reply); err != nil {
+	if _, err := s.carryOut(ctx, in.target, deed{tool: "read-screen"}, map[string]any{}, &reply); err != nil {
 		return screenOutput{}, err
 	}
 	if failure := reply.failure(); failure != nil {

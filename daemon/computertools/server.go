@@ -5,8 +5,8 @@
 // It is the adapter between gateway, which knows no MCP, and mcp, which knows no computers. A call that reached the
 // computer is a successful result, also when the Lua code failed or the file could not be written: its structured content
 // says ok:false and keeps what was captured. Only a call that did not make the round trip (the computer is unknown, gone,
-// busy or silent) and arguments that are not right are results with isError set. What changes a computer leaves one line in
-// the log, whatever came of it. All methods may be called from many goroutines at once.
+// busy or silent), one that the policy does not let through, and arguments that are not right are results with isError set.
+// What changes a computer, and what is refused, leaves one line in the log, whatever came of it. All methods may be called from many goroutines at once.
 package computertools
 
 import (
@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/traposd/traposd/daemon/policy"
 	"github.com/traposd/traposd/gateway"
 	"github.com/traposd/traposd/mcp"
 	"github.com/traposd/traposd/mcp/wire"
@@ -34,11 +35,15 @@ type Registry interface {
 // Options are what New needs besides computers. The zero value is usable.
 type Options struct {
 	Logger *zap.Logger // gets the audit lines, at level info; nil: none
+
+	// Policy is what may be done to which computer, now. It is called for each call, from many goroutines. nil: everything.
+	Policy func() *policy.Policy
 }
 
 // Server is the mcp.Server of the computer tools.
 type Server struct {
 	registry Registry
+	policy   func() *policy.Policy
 	log      *zap.Logger
 	tools    map[string]tool
 	order    []string
@@ -47,9 +52,12 @@ type Server struct {
 
 // New returns the tools over the computers of registry.
 func New(registry Registry, opts Options) *Server {
-	s := &Server{registry: registry, log: opts.Logger, tools: map[string]tool{}, now: time.Now}
+	s := &Server{registry: registry, policy: opts.Policy, log: opts.Logger, tools: map[string]tool{}, now: time.Now}
 	if s.log == nil {
 		s.log = zap.NewNop()
+	}
+	if s.policy == nil {
+		s.policy = func() *policy.Policy { return &policy.Policy{} }
 	}
 	for _, t := range []tool{
 		s.probeComputers(), s.computerInfo(), s.execLua(),
@@ -60,6 +68,14 @@ func New(registry Registry, opts Options) *Server {
 		s.order = append(s.order, t.definition.Name)
 	}
 	return s
+}
+
+// Names are those of the tools, sorted.
+func Names() []string {
+	return []string{
+		"computer-info", "delete-file", "edit-file", "exec-lua", "list-files", "move-file", "probe-computers", "read-file",
+		"read-screen", "reboot-computer", "send-event", "send-keys", "write-file",
+	}
 }
 
 // Entry is the tools' place in the catalogue: no prefix, and before every configured server.

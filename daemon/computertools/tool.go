@@ -22,9 +22,9 @@ type tool struct {
 }
 
 // Failure says why a call did not do what was asked. Kind is one word to act on: `syntax`, `runtime`, `timeout`, … from the
-// computer, or a code of the gateway protocol.
+// computer, a code of the gateway protocol, or `denied`, `declined` or `cannot_ask` from the policy.
 type Failure struct {
-	Kind      string `json:"kind" jsonschema:"what kind of failure: syntax, runtime, timeout, terminated, cancelled or exit from the Lua code; exists, not_found, mismatch, no_space, read_only, is_directory, bad_path or io from the disk; unavailable, unknown_key, bad_event or too_many from the console; unknown_computer, unknown_type, disconnected, timeout, busy, too_large or bad_request from the way there"`
+	Kind      string `json:"kind" jsonschema:"what kind of failure: denied, declined or cannot_ask from the policy of the service; syntax, runtime, timeout, terminated, cancelled or exit from the Lua code; exists, not_found, mismatch, no_space, read_only, is_directory, bad_path or io from the disk; unavailable, unknown_key, bad_event or too_many from the console; unknown_computer, unknown_type, disconnected, timeout, busy, too_large or bad_request from the way there"`
 	Message   string `json:"message" jsonschema:"what happened, in a sentence"`
 	Line      int    `json:"line,omitempty" jsonschema:"the line of the Lua source, if known"`
 	Traceback string `json:"traceback,omitempty" jsonschema:"the Lua stack at the failure"`
@@ -82,6 +82,10 @@ func failureOf(err error) Failure {
 	var coded *gateway.Error
 	if errors.As(err, &coded) {
 		return Failure{Kind: string(coded.Code), Message: coded.Message}
+	}
+	var refused *refusal
+	if errors.As(err, &refused) {
+		return Failure{Kind: refused.kind, Message: refused.message}
 	}
 	return Failure{Kind: string(gateway.CodeInternal), Message: err.Error()}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/traposd/traposd/daemon/policy"
 )
 
 type writeInput struct {
@@ -57,8 +59,8 @@ func (s *Server) write(ctx context.Context, in writeInput) (writeOutput, error) 
 	payload := map[string]any{"dataBase64": data, "mode": mode}
 	putPath(payload, "path", in.Path)
 	var reply writeReply
-	d := deed{to: in.target, tool: "write-file", content: [][]byte{data}}
-	if err := s.change(ctx, d, payload, &reply); err != nil {
+	d := deed{tool: "write-file", write: []policy.Path{{Name: in.Path}}, content: data, size: len(data), shown: data.text()}
+	if _, err := s.carryOut(ctx, in.target, d, payload, &reply); err != nil {
 		return writeOutput{}, err
 	}
 	return writeOutput{

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/traposd/traposd/mcp"
 )
@@ -16,6 +17,8 @@ type call struct {
 	epoch    int             // which session of the server it was sent on
 	progress chan json.RawMessage
 	done     chan outcome // one slot; filled once, by whoever takes the call out of session.calls
+	limit    time.Duration
+	deadline time.Time // limit from its start or its last progress; zero: none; guarded by session.mu
 
 	abandon context.CancelFunc   // ends its HTTP exchange; set by the link before the exchange begins; nil: none
 	asked   []context.CancelFunc // ends the server's requests on its behalf; guarded by session.mu

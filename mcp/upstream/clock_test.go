@@ -206,6 +206,40 @@ func TestTimeLimitOfCalls(t *testing.T) {
 	}
 }
 
+// TestTimeLimitsOfCallsThatOverlap: one timer watches over them all, and each has its whole time.
+func TestTimeLimitsOfCallsThatOverlap(t *testing.T) {
+	t.Parallel()
+	f := onCall(func(w http.ResponseWriter, r *http.Request, m *wire.Message) {
+		if sleep(r.Context(), 150*time.Second) && strings.Contains(string(m.Params), "answered") {
+			answer(w, m, `{"content":[]}`)
+			return
+		}
+		<-r.Context().Done()
+	})
+	timeless(t, f, func(t *testing.T, b *bench, _ *pipes) {
+		e := b.offered("s")
+		var calls sync.WaitGroup
+		for _, c := range []struct {
+			arguments string
+			want      time.Duration
+		}{{`{}`, 300 * time.Second}, {`{"answered":1}`, 150 * time.Second}, {`{}`, 300 * time.Second}, {`{}`, 300 * time.Second}} {
+			calls.Go(func() {
+				begun := time.Now()
+				_, err := b.call(e, "t", c.arguments)
+				if took := time.Since(begun); took != c.want || (codeOf(err) == mcp.CodeTimeout) != (c.arguments == `{}`) {
+					t.Errorf("%s: after %v: %v", c.arguments, took, err)
+				}
+			})
+			pass(100 * time.Second)
+		}
+		calls.Wait()
+		pass(time.Hour)
+		if _, err := b.call(e, "t", `{"answered":2}`); err != nil {
+			t.Errorf("a call long after: %v", err)
+		}
+	})
+}
+
 func TestProgressProlongsACall(t *testing.T) {
 	t.Parallel()
 	f := onCall(func(w http.ResponseWriter, r *http.Request, m *wire.Message) {

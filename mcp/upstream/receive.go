@@ -113,8 +113,12 @@ func (s *session) progressed(params json.RawMessage) {
 	}
 	s.mu.Lock()
 	c := s.calls[id]
+	asked := c != nil && c.progress != nil // else it is a token that nobody gave
+	if asked {
+		s.prolong(c)
+	}
 	s.mu.Unlock()
-	if c != nil && c.progress != nil {
+	if asked {
 		c.deliver(params)
 	}
 }

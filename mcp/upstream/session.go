@@ -64,17 +64,18 @@ type session struct {
 	ended      context.Context
 	end        context.CancelCauseFunc
 
-	mu       sync.Mutex
-	next     int64
-	calls    map[int64]*call
-	inbound  map[string]context.CancelFunc // requests of the server that are being answered, by its id
-	failed   error                         // no more calls
-	hello    hello                         // what the handshake agreed on
-	renewing *renewal                      // nil: none
-	logLevel json.RawMessage               // for 2026-07-28, which has no logging/setLevel
-	headers  map[string][]paramHeader      // for 2026-07-28: by tool
-	watched  map[string]bool               // for 2026-07-28: subscribed resources
-	listenOn context.CancelFunc            // for 2026-07-28: ends subscriptions/listen
+	mu        sync.Mutex
+	next      int64
+	calls     map[int64]*call
+	deadlines deadlines
+	inbound   map[string]context.CancelFunc // requests of the server that are being answered, by its id
+	failed    error                         // no more calls
+	hello     hello                         // what the handshake agreed on
+	renewing  *renewal                      // nil: none
+	logLevel  json.RawMessage               // for 2026-07-28, which has no logging/setLevel
+	headers   map[string][]paramHeader      // for 2026-07-28: by tool
+	watched   map[string]bool               // for 2026-07-28: subscribed resources
+	listenOn  context.CancelFunc            // for 2026-07-28: ends subscriptions/listen
 }
 
 func newSession(name string, log *zap.Logger, times Times, client identity) *session {
@@ -123,7 +124,7 @@ func (s *session) call(ctx context.Context, req mcp.Request, limit time.Duration
 
 // once sends a request and waits for the answer, the end of ctx, or limit without an answer or progress.
 func (s *session) once(ctx context.Context, req mcp.Request, limit time.Duration) (json.RawMessage, int, error) {
-	c, hello, err := s.register(req)
+	c, hello, err := s.register(req, limit)
 	if err != nil {
 		return nil, hello.epoch, err
 	}
@@ -138,28 +139,28 @@ func (s *session) once(ctx context.Context, req mcp.Request, limit time.Duration
 		}
 		return nil, c.epoch, err
 	}
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	for {
 		select {
 		case p := <-c.progress:
-			timer.Reset(limit)
 			req.Progress(p)
 		case o := <-c.done:
+			if errors.Is(o.err, errExpired) {
+				s.withdraw(c, "the time limit has passed")
+				o.err = wire.Errorf(mcp.CodeTimeout, "server %q did not answer %s within %v; raise \"timeout\" in its entry if it needs longer", s.name, req.Method, limit)
+			}
 			c.flush(req.Progress)
 			return o.result, c.epoch, o.err
 		case <-ctx.Done():
-			s.cancelled(c, "the asker went away")
+			if s.take(c.id) != nil || errors.Is((<-c.done).err, errExpired) { // else it was answered meanwhile
+				s.withdraw(c, "the asker went away")
+			}
 			return nil, c.epoch, context.Cause(ctx)
-		case <-timer.C:
-			s.cancelled(c, "the time limit has passed")
-			return nil, c.epoch, wire.Errorf(mcp.CodeTimeout, "server %q did not answer %s within %v; raise \"timeout\" in its entry if it needs longer", s.name, req.Method, limit)
 		}
 	}
 }
 
-func (s *session) register(req mcp.Request) (*call, hello, error) {
-	c := &call{method: req.Method, params: req.Params, client: req.Client, done: make(chan outcome, 1)}
+func (s *session) register(req mcp.Request, limit time.Duration) (*call, hello, error) {
+	c := &call{method: req.Method, params: req.Params, client: req.Client, limit: limit, done: make(chan outcome, 1)}
 	if req.Progress != nil {
 		c.progress = make(chan json.RawMessage, maxQueuedProgress)
 	}
@@ -174,6 +175,7 @@ func (s *session) register(req mcp.Request) (*call, hello, error) {
 	s.next++
 	c.id, c.epoch = s.next, s.hello.epoch
 	s.calls[c.id] = c
+	s.prolong(c)
 	return c, s.hello, nil
 }
 
@@ -225,6 +227,7 @@ func (s *session) fail(err error) {
 	}
 	calls := s.calls
 	s.calls = map[int64]*call{}
+	s.deadlines.stop()
 	s.mu.Unlock()
 	s.end(err)
 	for _, c := range calls {
@@ -235,12 +238,10 @@ func (s *session) fail(err error) {
 // wait returns when no goroutine of the session is left; after fail.
 func (s *session) wait() { s.background.Wait() }
 
-// cancelled tells the server that nobody waits for c any more. For revision 2026-07-28 over HTTP the end of the exchange
-// says so (2026-07-28, basic/utilities/cancellation); elsewhere it must be told.
-func (s *session) cancelled(c *call, reason string) {
-	if s.take(c.id) == nil {
-		return // answered meanwhile
-	}
+// withdraw tells the server that nobody waits any more for c, which has been taken out of the books. For revision
+// 2026-07-28 over HTTP the end of the exchange says so (2026-07-28, basic/utilities/cancellation); elsewhere it must be
+// told.
+func (s *session) withdraw(c *call, reason string) {
 	if c.method == "initialize" {
 		s.stop(c) // 2025-11-25, basic/utilities/cancellation: initialize must not be cancelled
 		return

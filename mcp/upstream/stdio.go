@@ -23,7 +23,7 @@ type stdioLink struct {
 	log     *zap.Logger
 	process *process
 	tail    *tail
-	queue   chan []byte
+	in      *stdin
 	quit    chan struct{} // closed by close: nothing more is written
 	once    sync.Once
 	eof     chan struct{} // closed when stdout has ended
@@ -41,7 +41,7 @@ func dialStdio(s *session, c command, mask *masker) (*stdioLink, error) {
 	}
 	l := &stdioLink{
 		session: s, log: s.log, process: p, tail: &tail{mask: mask},
-		queue: make(chan []byte, maxQueuedMessages), quit: make(chan struct{}), eof: make(chan struct{}), gone: make(chan struct{}),
+		in: newStdin(p.in), quit: make(chan struct{}), eof: make(chan struct{}), gone: make(chan struct{}),
 	}
 	s.link = l // before anything can be received
 	l.streams.Go(l.read)
@@ -64,16 +64,23 @@ func (l *stdioLink) send(ctx context.Context, m *wire.Message, _ *call) error {
 	if bytes.IndexByte(line[:len(line)-1], '\n') >= 0 || bytes.IndexByte(line, '\r') >= 0 {
 		line = oneLine(line)
 	}
+	if l.in.writeNow(line) {
+		return nil
+	}
+	l.in.waiting.Add(1)
+	var err error
 	select {
-	case l.queue <- line:
+	case l.in.queue <- line:
 		return nil
 	case <-l.gone:
-		return l.cause
+		err = l.cause
 	case <-l.quit:
-		return errStopped
+		err = errStopped
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		err = context.Cause(ctx)
 	}
+	l.in.waiting.Add(-1)
+	return err
 }
 
 // oneLine replaces the line breaks between the tokens of a message; inside of JSON strings there are none.
@@ -86,37 +93,11 @@ func oneLine(line []byte) []byte {
 	return line
 }
 
-// writeBatch is how much is written at once when many messages wait.
-const writeBatch = 64 << 10
-
-// write writes what is queued, several messages at once when they wait already.
+// write writes what its senders could not, until the child is gone or does not read any more.
 func (l *stdioLink) write() {
-	var batch []byte
-	for {
-		select {
-		case line := <-l.queue:
-			batch = append(batch[:0], line...)
-		case <-l.quit:
-			return
-		case <-l.gone:
-			return
-		}
-		for more := true; more && len(batch) < writeBatch; {
-			select {
-			case line := <-l.queue:
-				batch = append(batch, line...)
-			default:
-				more = false
-			}
-		}
-		if _, err := l.process.in.Write(batch); err != nil {
-			l.log.Debug("the server does not read its stdin any more", zap.String("err", describe(err)))
-			return // what becomes of the process decides
-		}
-		if cap(batch) > 4*writeBatch {
-			batch = nil
-		}
-	}
+	if err := l.in.run(l.quit, l.gone); err != nil {
+		l.log.Debug("the server does not read its stdin any more", zap.String("err", describe(err)))
+	} // what becomes of the process decides
 }
 
 // read handles the lines on stdout until it ends. What is not JSON-RPC is skipped: many servers print a greeting there.

@@ -267,7 +267,7 @@ func FuzzLine(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		s := newSession("s", zap.NewNop(), quick(), identity{"c", "1"})
-		l := &stdioLink{session: s, log: s.log, queue: make(chan []byte, maxQueuedMessages), gone: make(chan struct{}), quit: make(chan struct{})}
+		l := &stdioLink{session: s, log: s.log, in: &stdin{queue: make(chan []byte, maxQueuedMessages)}, gone: make(chan struct{}), quit: make(chan struct{})}
 		s.link = l
 		c := &call{done: make(chan outcome, 1), progress: make(chan json.RawMessage, 1), client: &asker{}}
 		s.next, c.id = 1, 1

@@ -46,7 +46,12 @@ local SOCKET = {
     return { "there is no host named " .. advice.hostOf(url) .. ".", "Check the address: cloud url ws://HOST:4444" }
   end },
   { "invalid handshake", function(url)
-    return { url .. " answers, but not as a gateway.", "The address ends in /gateway: cloud url ws://HOST:4444" }
+    return { url .. " answers, but not as a gateway.",
+      "The address ends in /gateway, and begins with wss:// if the gateway has a certificate: cloud url ws://HOST:4444" }
+  end },
+  { "secure connection", function(url)
+    return { "no secure connection to " .. advice.hostOf(url) .. ": the game does not trust its certificate.",
+      "It must be in that name, and by an authority that the game's Java knows; see the gateway's documents on TLS." }
   end },
   { "malformed", function(url)
     return { url .. " is no address.", "Set it: cloud url ws://HOST:4444" }
@@ -80,6 +85,12 @@ local REFUSALS = {
   duplicate = "Give this world a network of its own: cloud network NAME",
   bad_request = "Check with: cloud status",
 }
+
+--- Lines for a gateway that was asked to prove that it knows the password, and did not.
+function advice.forImpostor(url)
+  return { url .. " did not prove that it knows the password.",
+    "Is it your gateway, and of this version? One of long ago takes only the password itself: set cloud.auth password" }
+end
 
 --- Words of the gateway as one short line of text.
 function advice.quote(words)

@@ -5,6 +5,7 @@
 local advice = require("/apis/libadvice")
 local json = require("/apis/libjson")
 local outbox = require("/apis/liboutbox")
+local proof = require("/apis/libproof")
 local wire = require("/apis/libwire")
 
 -- Seconds: first and longest wait before another attempt; the wait after a refusal, which a person has to mend.
@@ -35,8 +36,9 @@ Link.__index = Link
 
 local link = {}
 
---- A link that is off. options: loop; settings() -> {url, hello} (hello: the frame as a table); say(lines) for a person;
---- onReady(helloOk), onFrame(frame).
+--- A link that is off. options: loop; settings() -> {url, hello, password} (hello: the frame as a table; with a nonce in it the
+--- password is proven, and the gateway must prove that it knows it too); say(lines) for a person; onReady(helloOk),
+--- onFrame(frame).
 --- Fields to be read: state ("off", "connecting", "greeting", "ready", "waiting"), entered (os.clock when that state began),
 --- problem (one line, or nil), traposId.
 function link.create(options)
@@ -55,6 +57,7 @@ function link.create(options)
     url = nil, -- as the settings have it
     address = nil, -- of the present attempt
     handle = nil, -- of the open socket
+    greeting = nil, -- the settings that this connection was greeted with, until it is ready
   }, Link)
   self.outbox = outbox.create(function(text)
     return self:transmit(text)
@@ -98,7 +101,7 @@ function Link:drop()
   if self.handle then
     pcall(self.handle.close)
   end
-  self.handle, self.address = nil, nil
+  self.handle, self.address, self.greeting = nil, nil, nil
   self.joiner:reset()
   self.outbox:close()
 end
@@ -160,7 +163,26 @@ function Link:refused(code, message)
   self:tell(advice.forRefusal(code, message))
 end
 
+-- The gateway asks for the proof that was offered to it.
+function Link:challenged(frame)
+  local greeting = self.greeting
+  local hello, challenge = greeting.hello, json.get(frame, "nonce")
+  if not hello.nonce or hello.proof or not wire.isId(challenge) then
+    return
+  end
+  hello.proof = proof.make("computer", greeting.password, hello, challenge)
+  greeting.expected = proof.make("gateway", greeting.password, hello, challenge)
+  self:transmit(json.encode(hello))
+end
+
 function Link:greeted(frame)
+  local greeting = self.greeting
+  if greeting.hello.nonce and (not greeting.expected or json.get(frame, "proof") ~= greeting.expected) then
+    self:tell(advice.forImpostor(self.url))
+    self:lose(true)
+    return
+  end
+  self.greeting = nil
   self:enter("ready")
   self.problem, self.refusal = nil, nil
   self.traposId = json.get(frame, "traposId")
@@ -223,6 +245,8 @@ function Link:received(text)
   elseif frame.type == "hello_error" then
     self:refused(json.get(frame, "code") or "internal", json.get(frame, "message"))
     self:lose(LASTING[self.refusal])
+  elseif self.state == "greeting" and frame.type == "challenge" then
+    self:challenged(frame)
   elseif self.state == "greeting" and frame.type == "hello_ok" then
     self:greeted(frame)
   elseif self.state == "ready" then
@@ -239,7 +263,8 @@ function Link:opened(handle)
   self.handle = handle
   self:enter("greeting")
   self.heard, self.refusal = os.clock(), nil
-  self:transmit(json.encode(self.options.settings().hello))
+  self.greeting = self.options.settings()
+  self:transmit(json.encode(self.greeting.hello))
 end
 
 function Link:failed(message)

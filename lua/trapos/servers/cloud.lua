@@ -4,6 +4,7 @@
 local eventloop = require("/apis/eventloop")
 local json = require("/apis/libjson")
 local link = require("/apis/liblink")
+local proof = require("/apis/libproof")
 local version = require("/apis/libversion")
 local wire = require("/apis/libwire")
 
@@ -143,7 +144,12 @@ local function hello()
     serves = serves(),
     agent = "traposd-lua/" .. version .. " (" .. tostring(_HOST) .. ")",
   }
-  json.put(frame, "password", setting("cloud.password") or "")
+  -- The password itself is sent only to a gateway that is too old for a proof, and only if a person says so.
+  if setting("cloud.auth") == "password" then
+    json.put(frame, "password", setting("cloud.password") or "")
+  else
+    frame.nonce = proof.nonce()
+  end
   local label = os.getComputerLabel()
   if label then
     json.put(frame, "label", label)
@@ -303,7 +309,7 @@ connection = link.create({
   loop = loop,
   say = say,
   settings = function()
-    return { url = setting("cloud.url"), hello = hello() }
+    return { url = setting("cloud.url"), hello = hello(), password = setting("cloud.password") or "" }
   end,
   onReady = announce,
   onFrame = function(frame)

@@ -1,0 +1,62 @@
+package service
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/traposd/traposd/mcpconfig"
+)
+
+// Options say how to install.
+type Options struct {
+	Secrets map[string]mcpconfig.Secret // to be stored, by name; others stay as they are
+	Start   bool                        // have it run when Install returns, with what was installed
+	Linger  bool                        // systemd: run the user's services also while they are not logged in
+}
+
+// storeSecrets stores those of opts, names all that there are in spec, and takes those out that are stored and not wanted.
+func (m *Manager) storeSecrets(spec *Spec, opts Options, out *Outcome) error {
+	for _, name := range []string{SecretPassword, SecretToken} {
+		secret, given := opts.Secrets[name]
+		if !given {
+			continue
+		}
+		changed, err := m.Secrets().Write(name, secret)
+		if err != nil {
+			return err
+		}
+		if changed {
+			out.Wrote = append(out.Wrote, spec.SecretsDir+string(os.PathSeparator)+name)
+		}
+	}
+	var err error
+	spec.Secrets, err = m.Secrets().stored()
+	return err
+}
+
+// record is what of spec the next installation has to know.
+func (m *Manager) record(spec Spec, before *Record) *Record {
+	r := &Record{
+		Program: spec.Program, Workspaces: spec.Workspaces, ConfigDir: spec.ConfigDir, StateDir: spec.StateDir,
+		Account: spec.Account, Variables: spec.Variables,
+	}
+	if before != nil {
+		r.MadeAccount, r.MadeLinger = before.MadeAccount, before.MadeLinger
+	}
+	return r
+}
+
+// Secrets is where this service's secrets are stored.
+func (m *Manager) Secrets() Secrets { return Secrets{m.secretsDir()} }
+
+func notInstalled(system bool) error {
+	scope := ""
+	if system {
+		scope = " --system"
+	}
+	return fmt.Errorf("the service is %w: `traposd install%s` does that", ErrNotInstalled, scope)
+}
+
+// ownConfigFiles are the files of a configuration folder that are ours. What else is in it stays, since the folder may be
+// somebody's choice.
+var ownConfigFiles = []string{"mcp.json", "traposd.json", "environment"}
