@@ -212,6 +212,17 @@ func (l *Listener) Guard(next http.Handler) http.Handler {
 	})
 }
 
+// GuardPublic is Guard without the token, for routes that tell nothing: a page before its data, a sign of life.
+func (l *Listener) GuardPublic(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		guard := *l.guard.Load()
+		guard.Token = nil
+		if guard.admit(w, r) {
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
 // Close ends all streams, cancels all calls, and waits until every handler and goroutine has ended, or ctx does. A client
 // that does not send the rest of its request, or does not read its answer, is cut off.
 func (l *Listener) Close(ctx context.Context) error {

@@ -65,7 +65,7 @@ func newRoot() *cobra.Command {
 		newComputersCommand(), newSessionsCommand(), newToolsCommand(), newCallCommand(), newExecCommand(),
 		newReloadCommand(), newRestartCommand(), newWorkspaceCommand(), newApproveCommand(),
 		newInstallCommand(), newUninstallCommand(), newStartCommand(), newStopCommand(),
-		newConnectCommand(), newImportCommand(), newStdioCommand(), newVersionCommand(), newDemoServerCommand(),
+		newConnectCommand(), newDoctorCommand(), newImportCommand(), newStdioCommand(), newVersionCommand(), newDemoServerCommand(),
 	)
 	strictArgs(root)
 	return root

@@ -64,7 +64,16 @@ func showStatus(w io.Writer, r daemon.StatusReport) error {
 		}
 	}
 	_, _ = fmt.Fprintln(w)
-	return showSessions(w, r.Sessions)
+	if err := showSessions(w, r.Sessions); err != nil {
+		return err
+	}
+	for i, e := range r.Warnings {
+		if i == 0 {
+			_, _ = fmt.Fprintln(w, "\nlately in the log:")
+		}
+		_, _ = fmt.Fprintf(w, "%s  %s  %s\n", e.Time.Local().Format(time.TimeOnly), e.Level, cell(e.Text()))
+	}
+	return nil
 }
 
 func fileState(f daemon.FileReport) string {

@@ -56,7 +56,8 @@ var importRows = map[string]struct {
 	},
 	"Cline": {
 		"cline_mcp_settings.json", `{"mcpServers": {"a": {"type": "streamableHttp", "url": "https://a.example/", "timeout": 60, "autoApprove": []}}}`,
-		`{"a": {"type": "http", "url": "https://a.example/", "timeout": 60000}}`, []string{"autoApprove"},
+		`{"a": {"type": "http", "url": "https://a.example/", "timeout": 60000}}`,
+		[]string{"autoApprove"},
 	},
 	"opencode": {
 		"opencode.json", `{"mcp": {"a": {"type": "local", "command": ["npx", "-y", "x"], "environment": {"K": "{env:K}"}, "enabled": false}, "b": {"type": "remote", "url": "https://b.example/", "oauth": {}}}}`,

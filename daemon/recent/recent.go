@@ -2,8 +2,11 @@
 package recent
 
 import (
+	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -28,6 +31,16 @@ type Event struct {
 	Logger  string         `json:"logger,omitempty"`
 	Message string         `json:"message"`
 	Fields  map[string]any `json:"fields,omitempty"`
+}
+
+// Text is the event in one line, its fields by name.
+func (e Event) Text() string {
+	var b strings.Builder
+	b.WriteString(e.Message)
+	for _, key := range slices.Sorted(maps.Keys(e.Fields)) {
+		fmt.Fprintf(&b, " %s=%v", key, e.Fields[key])
+	}
+	return b.String()
 }
 
 // Events is a zapcore.Core that remembers what is written at its level and above. It may be used from many goroutines.
