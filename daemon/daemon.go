@@ -162,7 +162,8 @@ func (d *Daemon) assemble() {
 			},
 		})
 	}
-	d.policy.Store(&policy.Policy{})
+	unread := policy.Unread(ownFileName) // until the file has been read
+	d.policy.Store(&unread)
 	d.offers = newOffers(d.listener, d.catalogue, d.computerEntries())
 	d.reconciler = upstream.New(upstream.Options{
 		Logger:         d.log.Named("upstream"),

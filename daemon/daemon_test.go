@@ -311,7 +311,7 @@ func TestNothingStartsBeforeBothListenersAreBound(t *testing.T) {
 // The listener is closed to web pages on every route, not on /mcp alone.
 func TestForeignOriginIsRefusedEverywhere(t *testing.T) {
 	r := start(t, testSettings(t), `{"mcpServers":{}}`)
-	for _, path := range []string{"/", "/mcp", "/mcp/", "/nothing"} {
+	for _, path := range []string{"/", "/mcp", "/mcp/", "/nothing", "//mcp", "/mcp/../x", "/mcp/s/", "/metrics", "/mcp/w/x?compact"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, strings.TrimSuffix(r.MCPURL(), "/mcp")+path, strings.NewReader(`{}`))
 		if err != nil {
 			t.Fatal(err)

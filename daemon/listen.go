@@ -88,18 +88,7 @@ type httpServers struct {
 // serve answers on the bound sockets.
 func (d *Daemon) serve(s sockets) *httpServers {
 	servers := &httpServers{failed: make(chan error, 2)}
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", d.listener)
-	mux.Handle("/mcp/", d.listener.Guard(d.offers))
-	mux.Handle("GET /metrics", d.listener.Guard(d.metrics.handler()))
-	mux.Handle("GET /healthz", d.listener.GuardPublic(http.HandlerFunc(d.serveHealth)))
-	mux.Handle("GET /readyz", d.listener.GuardPublic(http.HandlerFunc(d.serveReadiness)))
-	mux.Handle("GET /{$}", d.listener.GuardPublic(d.page))
-	mux.Handle("GET /ui/", d.listener.GuardPublic(d.page))
-	mux.Handle("GET /ui/live", d.listener.Guard(d.page))
-	mux.Handle("GET /ui/screen", d.listener.Guard(d.page))
-	mux.Handle("/", d.listener.Guard(http.NotFoundHandler()))
-	servers.start(s.mcp, &http.Server{Handler: mux}, d.log.Named("http"))
+	servers.start(s.mcp, &http.Server{Handler: d.routes()}, d.log.Named("http"))
 	if s.gateway != nil {
 		servers.start(s.gateway, &http.Server{Handler: d.gateway, ReadTimeout: transferTimeout}, d.log.Named("http"))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"github.com/traposd/traposd/daemon/policy"
 	"github.com/traposd/traposd/mcp/upstream"
 	"github.com/traposd/traposd/mcpconfig"
 )
@@ -50,7 +51,7 @@ func loadOwnFile(path string, before loaded, set mcpconfig.Set, away func(path s
 	last := before.own
 	first := before.watch == nil
 	if first {
-		last.filters = closedFilters(path)
+		last.filters, last.policy = closedFilters(path), policy.Unread(ownFileName)
 	}
 	if !usable(set, path) {
 		if last.filters.closed == "" {
@@ -111,6 +112,7 @@ func halfWritten(_ string, content []byte) bool {
 
 // apply makes what may run run, and each view show its part of it.
 func (d *Daemon) apply(now loaded) upstream.Outcome {
+	d.applyPolicy(now.own.policy)
 	d.listener.Allow(now.own.allowedHosts, now.own.allowedOrigins)
 	d.offers.configured(now.set, now.workspaces, now.own.filters)
 	return d.reconciler.Reconcile(now.run)

@@ -53,6 +53,7 @@ func newLogger(w io.Writer, level zapcore.LevelEnabler, format LogFormat) *zap.L
 	default:
 		enc = zapcore.NewJSONEncoder(cfg)
 	}
+	enc = plainEncoder{enc}
 	if format == LogJournald {
 		enc = priorityEncoder{enc}
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -29,6 +30,31 @@ func TestJournaldLinesCarryTheirPriority(t *testing.T) {
 		}
 		if fields["msg"] != "said" || fields["server"] != "a\nb" || fields["n"] != 1.0 {
 			t.Errorf("%v: %v", level, fields)
+		}
+	}
+}
+
+// No name or message can steer the terminal that a log is read on, in any format, and JSON keeps its meaning.
+func TestLogLinesAreInert(t *testing.T) {
+	evil := "a\x1b[2J\u009b31m\x7f\u0085\u202e\u2066\u2028é世"
+	for _, format := range []LogFormat{LogJSON, LogConsole, LogJournald} {
+		var out bytes.Buffer
+		newLogger(&out, zapcore.DebugLevel, format).Named(evil).With(zap.Strings("with", []string{evil})).Warn("said "+evil, zap.String(evil, evil))
+		line := out.String()
+		for _, r := range strings.TrimSuffix(line, "\n") {
+			if !unicode.IsPrint(r) {
+				t.Errorf("%s: %U in %q", format, r, line)
+			}
+		}
+		if !strings.Contains(line, "é世") {
+			t.Errorf("%s: %q", format, line)
+		}
+		if format != LogJSON {
+			continue
+		}
+		var fields map[string]any
+		if err := json.Unmarshal(out.Bytes(), &fields); err != nil || fields[evil] != evil || fields["msg"] != "said "+evil {
+			t.Errorf("%v %v", fields, err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/traposd/traposd/mcp"
@@ -63,7 +64,7 @@ func (o *offers) configured(set mcpconfig.Set, workspaces []Workspace, filters f
 // publish replaces what the catalogues hold; its caller holds mu, so that the newest comes last. Nothing in it blocks.
 func (o *offers) publish() {
 	merged := append(append([]mcp.Entry(nil), o.computers...), o.of(o.views.merged)...)
-	o.catalogue.Set(merged, o.filters.lenses(o.views, "/mcp")...)
+	o.catalogue.Set(merged, o.filters.lenses(o.views, mcpPath)...)
 	for path, view := range o.served {
 		view.catalogue.Set(o.entriesOf(path), o.filters.lenses(o.views, path)...)
 	}
@@ -112,9 +113,11 @@ func (o *offers) view(path string) http.Handler {
 
 // ServeHTTP serves the views at their paths.
 func (o *offers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if h := o.view(r.URL.Path); h != nil {
-		h.ServeHTTP(w, r)
-		return
+	for _, path := range []string{r.URL.Path, strings.TrimSuffix(r.URL.Path, "/")} {
+		if h := o.view(path); h != nil {
+			h.ServeHTTP(w, r)
+			return
+		}
 	}
 	http.Error(w, "no such view: /mcp serves all, /mcp/w/WORKSPACE one workspace, /mcp/s/SERVER one server; see `traposd status`", http.StatusNotFound)
 }

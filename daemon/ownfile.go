@@ -13,6 +13,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"github.com/traposd/traposd/daemon/policy"
 	"github.com/traposd/traposd/mcpconfig"
 )
 
@@ -27,6 +28,7 @@ type ownFile struct {
 	allowedHosts   []string // names under which the listener may be reached, beside the loopback ones
 	allowedOrigins []string // origins of web pages that may call it
 	filters        filters  // which tools clients see
+	policy         policy.Policy
 }
 
 // readOwnFile reads the file. What is broken of it stays as it was in before, and is a problem. A file that is broken as a
@@ -49,12 +51,16 @@ func readOwnFile(path string, before ownFile) (ownFile, mcpconfig.Problems) {
 	}
 	now := ownFile{}
 	var problems mcpconfig.Problems
+	now.policy, problems = nextPolicy(path, data, object, before.policy)
 	for _, m := range object.Members {
 		key := m.Name.Value.(hujson.Literal).String()
 		if key == "filters" {
 			var wrong mcpconfig.Problems
 			now.filters, wrong = nextFilters(path, data, m.Value, before.filters)
 			problems = append(problems, wrong...)
+			continue
+		}
+		if meansPolicy(key) {
 			continue
 		}
 		list := map[string]*[]string{"allowedHosts": &now.allowedHosts, "allowedOrigins": &now.allowedOrigins}[key]
@@ -100,7 +106,7 @@ func nextFilters(path string, data []byte, value hujson.Value, before filters) (
 // strangeKey is the problem with a key that the file does not have.
 func strangeKey(key string) (mcpconfig.Problem, bool) {
 	switch key {
-	case "servers", "policy", "$schema":
+	case "servers", "$schema":
 		return mcpconfig.Problem{}, false
 	case "mcpServers":
 		return mcpconfig.Problem{Severity: mcpconfig.SeverityError, Field: key, Message: "in this file the servers stand under `servers`"}, true
@@ -149,7 +155,7 @@ func position(data []byte, offset int) (line, column int) {
 
 func (f ownFile) equal(other ownFile) bool {
 	return slices.Equal(f.allowedHosts, other.allowedHosts) && slices.Equal(f.allowedOrigins, other.allowedOrigins) &&
-		reflect.DeepEqual(f.filters, other.filters)
+		reflect.DeepEqual(f.filters, other.filters) && reflect.DeepEqual(f.policy, other.policy)
 }
 
 func (s *Settings) ownFilePath() string { return filepath.Join(s.ConfigDir, ownFileName) }

@@ -20,7 +20,7 @@ func TestOwnFile(t *testing.T) {
 		problem string
 	}{
 		{
-			text: "// c\n{\"allowedHosts\": [\"a.lan\", \"b\",], \"servers\": {}, \"policy\": 1}",
+			text: "// c\n{\"allowedHosts\": [\"a.lan\", \"b\",], \"servers\": {}, \"policy\": []}",
 			file: ownFile{allowedHosts: []string{"a.lan", "b"}},
 		},
 		{

@@ -36,6 +36,8 @@ func TestReadSettingsRefusals(t *testing.T) {
 		"password file empty":          {[]string{"TRAPOS_SERVER_PASSWORD_FILE", file}, Flags{}, []string{"TRAPOS_SERVER_PASSWORD_FILE", "empty"}},
 		"password file a folder":       {[]string{"TRAPOS_SERVER_PASSWORD_FILE", filepath.Dir(file)}, Flags{}, []string{"regular file"}},
 		"gateway address without port": {[]string{"TRAPOS_SERVER_PASSWORD", "x", "TRAPOS_GATEWAY_ADDR", "here"}, Flags{}, []string{"TRAPOS_GATEWAY_ADDR", "HOST:PORT", "off"}},
+		"certificate without a key":    {[]string{"TRAPOS_SERVER_PASSWORD", "x", "TRAPOS_GATEWAY_CERT", "c.pem"}, Flags{}, []string{"TRAPOS_GATEWAY_KEY", "both"}},
+		"gateway's way to authorise":   {[]string{"TRAPOS_SERVER_PASSWORD", "x", "TRAPOS_GATEWAY_AUTH", "none"}, Flags{}, []string{"TRAPOS_GATEWAY_AUTH", "challenge"}},
 		"port not a number":            {[]string{"TRAPOS_SERVER_PASSWORD", "x", "MCP_PORT", "http"}, Flags{}, []string{"MCP_PORT", "4445"}},
 		"beyond loopback, no token":    {[]string{"TRAPOS_SERVER_PASSWORD", "x", "TRAPOS_MCP_ADDR", "0.0.0.0:4445"}, Flags{}, []string{"TRAPOS_MCP_TOKEN", "beyond loopback"}},
 		"a name is not loopback":       {[]string{"TRAPOS_SERVER_PASSWORD", "x", "TRAPOS_MCP_ADDR", "myhost:4445"}, Flags{}, []string{"TRAPOS_MCP_TOKEN"}},

@@ -40,10 +40,10 @@ func Parse(v hujson.Value, o Options) (Policy, []Problem) {
 	list, ok := v.Value.(*hujson.Array)
 	switch {
 	case !ok:
-		d.fail(v, "policy", "policy must be an array of rules")
+		d.fail(v, "policy", "must be an array of rules")
 		p.rules = []rule{{at: o.At(v.StartOffset), broken: true}}
 	case len(list.Elements) > maxRules:
-		d.fail(v, "policy", fmt.Sprintf("a policy has at most %d rules", maxRules))
+		d.fail(v, "policy", fmt.Sprintf("at most %d rules", maxRules))
 		p.rules = []rule{{at: o.At(v.StartOffset), broken: true}}
 	default:
 		for i, element := range list.Elements {
@@ -70,7 +70,7 @@ func (d *decoder) fail(v hujson.Value, field, message string) {
 func (d *decoder) members(v hujson.Value, field string, keys map[string]func(v hujson.Value, field string)) (sound bool) {
 	object, ok := v.Value.(*hujson.Object)
 	if !ok {
-		d.fail(v, field, field+" must be an object")
+		d.fail(v, field, "must be an object")
 		return false
 	}
 	sound = true
@@ -85,9 +85,9 @@ func (d *decoder) members(v hujson.Value, field string, keys map[string]func(v h
 				names = append(names, name)
 			}
 			slices.Sort(names)
-			d.fail(m.Name, field, fmt.Sprintf("%s has a key that is not known; there are %s", field, strings.Join(names, ", ")))
+			d.fail(m.Name, field, "a key that is not known; there are "+strings.Join(names, ", "))
 		case seen[key]:
-			d.fail(m.Name, field, fmt.Sprintf("%s stands there twice", key))
+			d.fail(m.Name, field, key+" stands there twice")
 			sound = false
 		default:
 			read(m.Value, field+"."+key)
@@ -109,7 +109,7 @@ func (d *decoder) rule(v hujson.Value, field string) rule {
 		"readOnly": func(v hujson.Value, field string) {
 			l, ok := v.Value.(hujson.Literal)
 			if !ok || l.Kind() != 't' && l.Kind() != 'f' {
-				d.fail(v, field, field+" must be true or false")
+				d.fail(v, field, "must be true or false")
 				return
 			}
 			r.readOnly = l.Bool()
@@ -134,7 +134,7 @@ func (d *decoder) names(v hujson.Value, field string, alone bool) globs {
 		return nil
 	}
 	if alone && len(texts) == 0 {
-		d.fail(v, field, field+" is empty; leave it out for all")
+		d.fail(v, field, "is empty; leave it out for all")
 		return nil
 	}
 	out := globs{}
@@ -159,18 +159,18 @@ func (d *decoder) texts(v hujson.Value, field string, alone bool) ([]textAt, boo
 	}
 	list, ok := v.Value.(*hujson.Array)
 	if !ok {
-		d.fail(v, field, field+" must be an array of strings")
+		d.fail(v, field, "must be an array of strings")
 		return nil, false
 	}
 	if len(list.Elements) > maxPatterns {
-		d.fail(v, field, fmt.Sprintf("%s has more than %d patterns", field, maxPatterns))
+		d.fail(v, field, fmt.Sprintf("more than %d patterns", maxPatterns))
 		return nil, false
 	}
 	var out []textAt
 	for _, e := range list.Elements {
 		l, ok := e.Value.(hujson.Literal)
 		if !ok || l.Kind() != '"' {
-			d.fail(e, field, field+" must be an array of strings")
+			d.fail(e, field, "must be an array of strings")
 			return nil, false
 		}
 		out = append(out, textAt{e, l.String()})
@@ -233,14 +233,14 @@ func (d *decoder) seconds(v hujson.Value, field string) time.Duration {
 	if seconds := l.Float(); ok && l.Kind() == '0' && seconds >= 0.001 && seconds <= maxRunSeconds {
 		return time.Duration(seconds * float64(time.Second)).Truncate(time.Millisecond)
 	}
-	d.fail(v, field, fmt.Sprintf("%s must be a number from 0.001 to %d", field, maxRunSeconds))
+	d.fail(v, field, fmt.Sprintf("must be a number from 0.001 to %d", maxRunSeconds))
 	return 0
 }
 
 func (d *decoder) grants(v hujson.Value, field string) (out []grant) {
 	list, ok := v.Value.(*hujson.Array)
 	if !ok || len(list.Elements) > maxGrants {
-		d.fail(v, field, fmt.Sprintf("%s must be an array of at most %d objects with from and types", field, maxGrants))
+		d.fail(v, field, fmt.Sprintf("must be an array of at most %d objects with from and types", maxGrants))
 		return nil
 	}
 	for i, element := range list.Elements {
@@ -252,7 +252,7 @@ func (d *decoder) grants(v hujson.Value, field string) (out []grant) {
 		})
 		if g.from == nil {
 			if _, ok := element.Value.(*hujson.Object); ok {
-				d.fail(element, at, at+" needs from: which computers may send requests, by traposId or label")
+				d.fail(element, at, "needs from: which computers may send requests, by traposId or label")
 			}
 			continue
 		}

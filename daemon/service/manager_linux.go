@@ -24,6 +24,8 @@ type Manager struct {
 	dir     string // standard configuration folder: the record and the secrets
 	unitDir string
 
+	booted string // a folder that is there if systemd runs
+
 	// systemctl and the like, and kardianos's service with that text as its unit; tests put their own in place.
 	run     func(ctx context.Context, name string, args ...string) (string, error)
 	backend func(text string) (kservice.Service, error)
@@ -32,7 +34,7 @@ type Manager struct {
 // New returns the manager of this user's service, or of the machine's. dir is the standard configuration folder of that
 // scope. It fails with ErrRefused where no systemd runs.
 func New(system bool, dir string) (*Manager, error) {
-	m := &Manager{system: system, dir: dir, unitDir: "/etc/systemd/system", run: runCommand, backend: nil}
+	m := &Manager{system: system, dir: dir, unitDir: "/etc/systemd/system", booted: "/run/systemd/system", run: runCommand}
 	m.backend = m.kardianos
 	if system {
 		return m, nil
@@ -89,7 +91,7 @@ func (m *Manager) complete(spec *Spec) error {
 
 // available refuses to work without a systemd to work with. For a user's, it finds the manager as a login would.
 func (m *Manager) available() error {
-	if _, err := os.Stat("/run/systemd/system"); err != nil {
+	if _, err := os.Stat(m.booted); err != nil {
 		return fmt.Errorf("%w: no systemd runs on this machine: have your own supervisor run `traposd run` (`traposd install --dry-run` prints a unit)", ErrRefused)
 	}
 	if m.system {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -134,20 +135,29 @@ func (s *session) owner(of *call) *call {
 	return s.only(func(*call) bool { return true })
 }
 
-// questioner tells which call a question of the server belongs to, and counts the question. A call whose client is
-// being asked already stands still, as a rule, until it has the answer: if only one other is in flight, the question is
-// that one's. Otherwise one person who takes a minute to answer would fail everybody else's questions.
+// burst is how long after a question the next one may still be of the same handler, which asks several things at a time:
+// the Go SDK's servers send such questions within a millisecond.
+const burst = 20 * time.Millisecond
+
+// questioner tells which call a question of the server belongs to, and counts the question; nil if nobody can know, since
+// a question must never be shown to somebody else's client.
+//
+// On a shared stream it is that of the only call in flight that may be asking. A call whose client is being asked
+// already stands still, as a rule, until it has the answer, except just after a question, when more of the same call may
+// follow. Otherwise one person who takes a minute to answer would fail everybody else's questions.
 func (s *session) questioner(of *call) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	now := time.Now()
 	if of == nil {
 		of = s.only(func(*call) bool { return true })
 	}
 	if of == nil {
-		of = s.only(func(c *call) bool { return c.asking == 0 })
+		of = s.only(func(c *call) bool { return c.asking == 0 || c == s.lastAsker && now.Sub(s.lastAsked) < burst })
 	}
 	if of != nil {
 		of.asking++
+		s.lastAsker, s.lastAsked = of, now
 	}
 	return of
 }

@@ -68,6 +68,8 @@ type session struct {
 	next      int64
 	calls     map[int64]*call
 	deadlines deadlines
+	lastAsker *call // whose question came last, at lastAsked; nil: nobody's, or its call is over
+	lastAsked time.Time
 	inbound   map[string]context.CancelFunc // requests of the server that are being answered, by its id
 	failed    error                         // no more calls
 	hello     hello                         // what the handshake agreed on
@@ -186,6 +188,9 @@ func (s *session) forget(c *call) {
 	_, pending := s.calls[c.id]
 	delete(s.calls, c.id)
 	c.over = true
+	if s.lastAsker == c {
+		s.lastAsker = nil
+	}
 	asked := c.asked
 	s.mu.Unlock()
 	for _, cancel := range asked {

@@ -120,67 +120,6 @@ func TestTimeLimit(t *testing.T) {
 	}
 }
 
-// hesitant is a client that answers when it is told to.
-type hesitant struct {
-	asker
-	asking chan struct{} // gets a word when it is asked
-	answer chan string
-}
-
-func (h *hesitant) Request(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
-	h.asking <- struct{}{}
-	select {
-	case answer := <-h.answer:
-		return json.RawMessage(answer), nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// TestSlowClientDoesNotSpoilTheQuestionsOfOthers has one person think about an answer while another's call asks.
-func TestSlowClientDoesNotSpoilTheQuestionsOfOthers(t *testing.T) {
-	t.Parallel()
-	b := start(t)
-	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "ok")})
-	e := b.offered("s")
-	slow := &hesitant{asking: make(chan struct{}, 1), answer: make(chan string)}
-	type outcome struct {
-		result string
-		err    error
-	}
-	first := make(chan outcome, 1)
-	go func() {
-		result, err := b.callWith(context.Background(), e, "sample", `{}`, nil, slow)
-		first <- outcome{result, err}
-	}()
-	<-slow.asking
-	for i := range 3 {
-		other := &asker{answer: `{"model":"other` + itoa(i) + `"}`}
-		result, err := b.callWith(context.Background(), e, "sample", `{}`, nil, other)
-		if err != nil || text(t, result) != other.answer || len(other.asked) != 1 {
-			t.Errorf("the other client: result %s, error %v, asked %v", result, err, other.asked)
-		}
-	}
-	second := &hesitant{asking: make(chan struct{}, 1), answer: make(chan string)}
-	next := make(chan outcome, 1)
-	go func() {
-		result, err := b.callWith(context.Background(), e, "sample", `{}`, nil, second)
-		next <- outcome{result, err}
-	}()
-	<-second.asking // both wait now: one more question is that of the third call, as only it is not waiting
-	third := &asker{answer: `{"model":"third"}`}
-	if result, err := b.callWith(context.Background(), e, "sample", `{}`, nil, third); err != nil || text(t, result) != third.answer {
-		t.Errorf("the third client: result %s, error %v", result, err)
-	}
-	second.answer <- `{"model":"second"}`
-	slow.answer <- `{"model":"first"}`
-	for want, got := range map[string]outcome{"first": <-first, "second": <-next} {
-		if got.err != nil || text(t, got.result) != `{"model":"`+want+`"}` {
-			t.Errorf("the %s client: %+v", want, got)
-		}
-	}
-}
-
 func TestServerAsksTheClientBehindTheCall(t *testing.T) {
 	t.Parallel()
 	b := start(t)
