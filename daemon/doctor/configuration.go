@@ -49,7 +49,7 @@ func (e *examination) files() {
 	}
 	for _, p := range e.status.Pending {
 		e.find(Warning, "approval", fmt.Sprintf("server %q of %s waits for approval", p.Name, p.Source.Path),
-			fmt.Sprintf("look at the entry and run `traposd approve %s`", p.Name))
+			fmt.Sprintf("look at the entry and run `traposd approve %s`", quoted(p.Name)))
 	}
 }
 
@@ -69,7 +69,7 @@ func (e *examination) servers() {
 
 func (e *examination) server(s daemon.ServerReport) (ready bool) {
 	where := fmt.Sprintf("%s:%d", s.Source.Path, s.Source.Line)
-	again := fmt.Sprintf("mend the entry at %s, which is applied when it is saved, or what it needs and run `traposd restart %s`", where, s.Name)
+	again := fmt.Sprintf("mend the entry at %s, which is applied when it is saved, or what it needs and run `traposd restart %s`", where, quoted(s.Name))
 	switch s.State {
 	case "ready":
 		if s.Restarts >= manyRestarts {
@@ -109,8 +109,8 @@ func (e *examination) warnings() {
 		return
 	}
 	for _, w := range e.status.Warnings {
-		if w.Fields["server"] != nil && w.Message == "server ended" {
-			continue // told with its server
+		if w.Fields["server"] != nil && w.Fields["state"] != nil || w.Message == "configuration problem" {
+			continue // told with its server or its file
 		}
 		e.find(Warning, "log", w.Time.Local().Format("15:04:05")+" "+w.Text(), remedyFor(w.Message, w.Fields))
 	}

@@ -99,8 +99,8 @@ function serverCard(s) {
   const card = make("article", "card",
     make("div", "head", make("h3", "", visible(s.name)), state(s.state)),
     make("p", "soft mono", place(s.source)),
-    make("p", "soft", [s.scope, s.transport, s.pid ? "process " + s.pid : "", s.tools + (s.tools === 1 ? " tool" : " tools"),
-      s.restarts ? s.restarts + (s.restarts === 1 ? " restart" : " restarts") : "", s.since ? "since " + clock(s.since) : ""].filter(Boolean).join(" · ")));
+    make("p", "soft", [s.scope, s.transport, s.pid ? "process " + s.pid : "", plural(s.tools, "tool"),
+      s.restarts ? plural(s.restarts, "restart") : "", s.since ? "since " + clock(s.since) : ""].filter(Boolean).join(" · ")));
   if (s.note) card.append(make("p", "", visible(s.note)));
   if (s.error) card.append(make("p", "bad mono", visible(s.error)));
   if (s.latenciesMs?.length) card.append(spark(s.latenciesMs));
@@ -172,12 +172,14 @@ function file(f) {
     make("span", f.exists && !f.ok ? "bad" : "soft", `(${f.scope}, ${what}${f.modTime ? ", of " + clock(f.modTime) : ""})`));
 }
 
+const plural = (n, thing) => `${n} ${thing}${n === 1 ? "" : "s"}`;
+
 function showStatus(r) {
   const failing = r.servers.filter((s) => ["degraded", "backing-off", "needs-login", "invalid"].includes(s.state)).length;
   const errors = r.problems.filter((p) => p.severity === "error").length;
   const ready = r.servers.filter((s) => s.state === "ready").length;
-  const words = [`${ready} of ${r.servers.length} servers ready`, failing ? `${failing} failing` : "", errors ? `${errors} configuration errors` : "",
-    `${r.computers.length} computers`, `${r.sessions.length} clients`].filter(Boolean).join(", ");
+  const words = [`${ready} of ${plural(r.servers.length, "server")} ready`, failing ? `${failing} failing` : "", errors ? plural(errors, "configuration error") : "",
+    plural(r.computers.length, "computer"), plural(r.sessions.length, "client")].filter(Boolean).join(", ");
   if (byId("health").textContent !== words) byId("health").textContent = words;
   byId("health").className = failing || errors ? "bad" : "good";
   fill("service", r.service, (s) => pairs([
@@ -192,7 +194,7 @@ function showStatus(r) {
   fill("servers", r.servers, (list) => list.length ? list.map(serverCard) : none("No server is configured."));
   fill("computers", r.computers, (list) => list.length ? list.map(computerCard) : none("No computer is connected."));
   fill("sessions", r.sessions, (list) => list.length ? list.map((s) => make("article", "card", make("h3", "", visible(s.client || "unnamed")),
-    make("p", "soft", `revision ${visible(s.revision)} · ${s.streams} streams · since ${clock(s.since)}`))) : none("No client has a session."));
+    make("p", "soft", `revision ${visible(s.revision)} · ${plural(s.streams, "stream")} · since ${clock(s.since)}`))) : none("No client has a session."));
   fill("files", r.files.filter((f) => f.exists || f.scope === "workspace"), (list) => list.map(file));
 }
 
