@@ -16,13 +16,13 @@ import (
 )
 
 // bridged connects the SDK's client through a bridge, whose end is awaited with the test's.
-func bridged(t *testing.T, settings Settings, revision string, opts *sdk.ClientOptions) *sdk.ClientSession {
+func bridged(t *testing.T, settings Settings, view BridgeView, revision string, opts *sdk.ClientOptions) *sdk.ClientSession {
 	t.Helper()
 	toBridge, fromClient := io.Pipe()
 	toClient, fromBridge := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Bridge(t.Context(), settings.RuntimeDir, settings.Token, toBridge, fromBridge)
+		ended <- Bridge(t.Context(), settings.RuntimeDir, settings.Token, view, toBridge, fromBridge)
 		_ = fromBridge.Close()
 	}()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, opts)
@@ -46,7 +46,7 @@ func TestBridgeSurvivesARestart(t *testing.T) {
 	first := start(t, settings, demoEntries(t, "dice"))
 	first.awaitReady("dice")
 	changed := make(chan struct{}, 64)
-	session := bridged(t, settings, "2025-11-25", &sdk.ClientOptions{ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
+	session := bridged(t, settings, BridgeView{}, "2025-11-25", &sdk.ClientOptions{ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
 		select {
 		case changed <- struct{}{}:
 		default:
@@ -75,7 +75,7 @@ func TestBridgeOfTheStatelessRevision(t *testing.T) {
 	settings := testSettings(t)
 	r := start(t, settings, demoEntries(t, "dice"))
 	r.awaitReady("dice")
-	session := bridged(t, settings, "2026-07-28", nil)
+	session := bridged(t, settings, BridgeView{}, "2026-07-28", nil)
 	list, err := session.ListTools(t.Context(), nil)
 	if err != nil || !slices.ContainsFunc(list.Tools, func(tool *sdk.Tool) bool { return tool.Name == "dice__roll" }) {
 		t.Fatalf("%v %v", list, err)
@@ -89,12 +89,49 @@ func TestBridgeOfTheStatelessRevision(t *testing.T) {
 	}
 }
 
+// A client on stdio can have what others ask for in their url.
+func TestBridgeToAView(t *testing.T) {
+	settings := testSettings(t)
+	r := start(t, settings, demoEntries(t, "dice", "words"))
+	r.awaitReady("dice")
+	r.awaitReady("words")
+	for _, row := range []struct {
+		view BridgeView
+		want []string
+	}{
+		{BridgeView{Path: "s/dice"}, []string{"roll"}},
+		{BridgeView{Compact: true}, []string{"find-tools", "call-tool"}},
+		{BridgeView{Path: "s/words", Compact: true}, []string{"find-tools", "call-tool"}},
+	} {
+		session := bridged(t, settings, row.view, "2025-11-25", nil)
+		list, err := session.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, tool := range list.Tools {
+			names = append(names, tool.Name)
+		}
+		if !slices.Equal(names, row.want) {
+			t.Errorf("%+v: %q", row.view, names)
+		}
+	}
+	for _, path := range []string{"x/dice", "s", "s/", "s/..", "w/a/b", "/mcp"} {
+		if err := (BridgeView{Path: path}).Valid(); !errors.Is(err, ErrUsage) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if got, err := (BridgeView{Path: "s/a b?c%20"}).at("http://127.0.0.1:1/mcp"); err != nil || got != "http://127.0.0.1:1/mcp/s/a%20b%3Fc%2520" {
+		t.Errorf("%s %v", got, err)
+	}
+}
+
 // Without a service, the client's first request is answered with what to do.
 func TestBridgeWithoutAService(t *testing.T) {
 	settings := testSettings(t)
 	in := strings.NewReader("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n{\"jsonrpc\":\"2.0\",\"id\":1.50,\"method\":\"initialize\",\"params\":{}}\n")
 	var out strings.Builder
-	err := Bridge(t.Context(), settings.RuntimeDir, mcpconfig.Secret{}, in, &out)
+	err := Bridge(t.Context(), settings.RuntimeDir, mcpconfig.Secret{}, BridgeView{}, in, &out)
 	if !errors.Is(err, ErrNotRunning) {
 		t.Errorf("got %v", err)
 	}
@@ -118,7 +155,7 @@ func TestBridgeOfGarbage(t *testing.T) {
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Bridge(t.Context(), settings.RuntimeDir, mcpconfig.Secret{}, in, writer)
+		ended <- Bridge(t.Context(), settings.RuntimeDir, mcpconfig.Secret{}, BridgeView{}, in, writer)
 		_ = writer.Close()
 	}()
 	var lines []string

@@ -96,6 +96,13 @@ func TestFilesThroughTheTools(t *testing.T) {
 	if kind := w.refused("edit-file", at(map[string]any{"path": "d/ä.txt", "old": "two", "new": "2"})); kind != "mismatch" {
 		t.Errorf("edit with a wrong count: %v", kind)
 	}
+	whole := w.done("read-file", at(map[string]any{"path": "d/ä.txt"}))["sha256"]
+	if kind := w.refused("write-file", at(map[string]any{"path": "d/ä.txt", "content": "x", "expectedSha256": strings.Repeat("0", 64)})); kind != "mismatch" {
+		t.Errorf("write over what was not expected: %v", kind)
+	}
+	if got := w.done("write-file", at(map[string]any{"path": "d/ä.txt", "content": "one two two é\n", "expectedSha256": whole})); got["sha256"] != whole {
+		t.Errorf("write over what was expected: %v", got)
+	}
 	w.done("edit-file", at(map[string]any{"path": "d/ä.txt", "old": "two", "new": "2%1é", "count": 2}))
 	w.done("write-file", at(map[string]any{"path": "d/b.bin", "contentBase64": "AP+A"}))
 	if got := w.done("read-file", at(map[string]any{"path": "d/b.bin"})); got["contentBase64"] != "AP+A" || got["content"] != nil {

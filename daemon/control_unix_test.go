@@ -9,8 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/traposd/traposd/mcpconfig"
 )
 
 // operationsStub is a service that does as it is told.
@@ -41,6 +44,10 @@ func (o *operationsStub) addWorkspace(_ context.Context, dir string, approve boo
 
 func (o *operationsStub) removeWorkspace(_ context.Context, dir string) (Workspace, error) {
 	return Workspace{Path: dir}, nil
+}
+
+func (o *operationsStub) changePassword(_ context.Context, secret mcpconfig.Secret, overlap time.Duration) (PasswordReport, error) {
+	return PasswordReport{Version: 1, Changed: secret.Reveal() == "new", OverlapSeconds: int(overlap.Seconds())}, nil
 }
 
 func (o *operationsStub) restart(name string) error {
@@ -95,6 +102,9 @@ func TestControl(t *testing.T) {
 	}
 	if w, err := client.RemoveWorkspace(t.Context(), "/x"); err != nil || w.Path != "/x" {
 		t.Errorf("%v %v", w, err)
+	}
+	if r, err := client.ChangePassword(t.Context(), mcpconfig.NewSecret("new"), time.Minute); err != nil || !r.Changed || r.OverlapSeconds != 60 {
+		t.Errorf("%v %v", r, err)
 	}
 	if _, err := client.Workspaces(t.Context()); err == nil || ExitCode(err) != ExitProblems {
 		t.Errorf("%v", err)

@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/traposd/traposd/mcpconfig"
 )
 
 // maxReportBytes bounds what a client reads of an answer.
@@ -94,6 +96,11 @@ func (c *ControlClient) AddWorkspace(ctx context.Context, w Workspace) (r Worksp
 // RemoveWorkspace takes a workspace out of the stored list.
 func (c *ControlClient) RemoveWorkspace(ctx context.Context, path string) (r Workspace, err error) {
 	return r, c.send(ctx, http.MethodDelete, "/v1/workspaces", workspaceRequest{Path: path}, &r)
+}
+
+// ChangePassword has the gateway ask for another secret; for overlap (whole seconds) the one before counts too.
+func (c *ControlClient) ChangePassword(ctx context.Context, secret mcpconfig.Secret, overlap time.Duration) (r PasswordReport, err error) {
+	return r, c.send(ctx, http.MethodPost, "/v1/password", passwordRequest{secret.Reveal(), int(overlap / time.Second)}, &r)
 }
 
 func (c *ControlClient) send(ctx context.Context, method, path string, body, report any) error {

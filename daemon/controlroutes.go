@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"time"
+
+	"github.com/traposd/traposd/mcpconfig"
 )
 
 // operations is what control can ask of the service.
@@ -21,6 +24,7 @@ type operations interface {
 	approve(ctx context.Context, name string) (PendingReport, error)
 	addWorkspace(ctx context.Context, dir string, approve bool) (Workspace, error)
 	removeWorkspace(ctx context.Context, dir string) (Workspace, error)
+	changePassword(ctx context.Context, secret mcpconfig.Secret, overlap time.Duration) (PasswordReport, error)
 }
 
 // workspaceRequest is the body of a change to the stored workspaces.
@@ -62,6 +66,11 @@ func controlRoutes(ops operations) http.Handler {
 	mux.HandleFunc("POST /v1/workspaces", func(w http.ResponseWriter, r *http.Request) {
 		withBody(w, r, func(ctx context.Context, body workspaceRequest) (any, error) {
 			return ops.addWorkspace(ctx, body.Path, body.Approve)
+		})
+	})
+	mux.HandleFunc("POST /v1/password", func(w http.ResponseWriter, r *http.Request) {
+		withBody(w, r, func(ctx context.Context, body passwordRequest) (any, error) {
+			return ops.changePassword(ctx, mcpconfig.NewSecret(body.Password), time.Duration(body.OverlapSeconds)*time.Second)
 		})
 	})
 	mux.HandleFunc("DELETE /v1/workspaces", func(w http.ResponseWriter, r *http.Request) {

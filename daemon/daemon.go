@@ -54,13 +54,17 @@ type Daemon struct {
 	events               *recent.Events
 	page                 *page.Page
 	notifier             *notify.Notifier // nil: no service manager wants to know
+	password             *password
 }
 
 // New returns a service that has not started.
 func New(settings Settings, version string, log *zap.Logger) *Daemon {
 	events := recent.New(zapcore.InfoLevel)
 	log = log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core { return zapcore.NewTee(core, events) }))
-	return &Daemon{settings: settings, version: version, log: log, events: events, ready: make(chan struct{})}
+	return &Daemon{
+		settings: settings, version: version, log: log, events: events,
+		ready: make(chan struct{}), password: newPassword(settings.Password),
+	}
 }
 
 // Ready is closed when the service can be used.
@@ -155,7 +159,7 @@ func (d *Daemon) assemble() {
 	})
 	if d.gatewayAddr != nil {
 		d.gateway = gateway.New(gateway.Options{
-			Password: d.settings.Password.Reveal, RequireChallenge: d.settings.GatewayAuth == AuthChallenge,
+			Password: d.password.reveal, PreviousPassword: d.password.revealPrevious, RequireChallenge: d.settings.GatewayAuth == AuthChallenge,
 			Logger: d.log.Named("gateway"), Files: luaFiles(d.version),
 			Relay: func(ctx context.Context, r gateway.RelayRequest) (json.RawMessage, error) {
 				return d.computers.Relay(ctx, r)

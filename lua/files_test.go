@@ -1,7 +1,9 @@
 package lua
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,6 +30,7 @@ func TestFiles(t *testing.T) {
 	}{
 		{"writeFiles", writeFiles},
 		{"writeRefusals", writeRefusals},
+		{"expectedHash", expectedHash},
 		{"leftovers", leftovers},
 		{"companions", companions},
 	} {
@@ -73,6 +76,34 @@ func (p *peer) file(kind string, payload map[string]any) fileResult {
 		p.t.Fatalf("%v: %.300s", err, f.Payload)
 	}
 	return r
+}
+
+// A write that expects what the file holds is refused when it holds something else, or is not there.
+func expectedHash(t *testing.T, m *machine, p *peer) {
+	sum := func(text string) string { return fmt.Sprintf("%X", sha256.Sum256([]byte(text))) }
+	long := strings.Repeat("0123456789", 10_000)
+	p.writeFile("h/a", long, "")
+	for _, c := range []struct{ path, expected, data, kind string }{
+		{"h/a", sum("other"), "x", "mismatch"},
+		{"h/a", sum(long), "new", ""},
+		{"h/a", strings.ToLower(sum("new")), "", ""},
+		{"h/a", sum(""), "end", ""},
+		{"h/b", sum(""), "x", "not_found"},
+		{"h", sum(""), "x", "is_directory"},
+	} {
+		r := p.file("write-file", map[string]any{"path": c.path, "dataBase64": b64(c.data), "expectedSha256": c.expected})
+		if r.Kind != c.kind || r.OK != (c.kind == "") {
+			t.Errorf("%s %s: %+v", c.path, c.data, r)
+		}
+	}
+	if r := p.file("read-file", map[string]any{"path": "h/a"}); string(r.Data) != "end" {
+		t.Errorf("%+v", r)
+	}
+	for _, bad := range []any{7, "abc"} {
+		if f := p.call("write-file", map[string]any{"path": "h/a", "dataBase64": "", "expectedSha256": bad}); f.Error == nil || f.Error.Code != "bad_request" {
+			t.Errorf("%v: %+v", bad, f)
+		}
+	}
 }
 
 func (p *peer) writeFile(path, data, mode string) fileResult {

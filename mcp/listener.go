@@ -80,6 +80,8 @@ type Listener struct {
 	serverInfo json.RawMessage
 	bodies     *bodies
 
+	lostNoted atomic.Int64 // when a lost session was logged, Unix seconds
+
 	ctx    context.Context // ends when Close begins
 	cancel context.CancelCauseFunc
 	group  sync.WaitGroup // goroutines and requests in handling

@@ -2,12 +2,11 @@ package mcp
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 
+	"github.com/traposd/traposd/mcp/mirror"
 	"github.com/traposd/traposd/mcp/wire"
 )
 
@@ -114,11 +113,8 @@ func checkModern(r *http.Request, message *wire.Message, meta json.RawMessage, r
 	return checkName(r, message)
 }
 
-// nameKeys are the members that Mcp-Name mirrors, by method.
-var nameKeys = map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-
 func checkName(r *http.Request, message *wire.Message) *wire.Error {
-	key := nameKeys[message.Method]
+	key := mirror.NameKey(message.Method)
 	if key == "" {
 		return nil
 	}
@@ -131,7 +127,7 @@ func checkName(r *http.Request, message *wire.Message) *wire.Error {
 	if !ok {
 		return wire.Errorf(CodeInvalidParams, "%s needs a string %q", message.Method, key)
 	}
-	decoded, ok := decodeHeader(named)
+	decoded, ok := mirror.Decode(named)
 	if !ok || decoded != inBody {
 		return mismatch(headerName, named, inBody)
 	}
@@ -154,21 +150,6 @@ func oneHeader(r *http.Request, name string) (string, *wire.Error) {
 
 func mismatch(header, got, want string) *wire.Error {
 	return wire.Errorf(CodeHeaderMismatch, "header %s is %s, but the body says %s", header, quoteShort(got), quoteShort(want))
-}
-
-// decodeHeader undoes the encoding of values that a header cannot hold as they are (2026-07-28, transports, "Value
-// Encoding").
-func decodeHeader(value string) (string, bool) {
-	encoded, ok := strings.CutPrefix(value, "=?base64?")
-	if !ok {
-		return value, true
-	}
-	encoded, ok = strings.CutSuffix(encoded, "?=")
-	if !ok {
-		return value, true
-	}
-	decoded, err := base64.StdEncoding.DecodeString(encoded)
-	return string(decoded), err == nil
 }
 
 // discover is the result of `server/discover`.

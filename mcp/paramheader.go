@@ -6,11 +6,9 @@ import (
 	"math/big"
 	"net/http"
 
+	"github.com/traposd/traposd/mcp/mirror"
 	"github.com/traposd/traposd/mcp/wire"
 )
-
-// maxSchemaDepth bounds the walk through a tool's schema.
-const maxSchemaDepth = 16
 
 // checkParams holds the `Mcp-Param-…` headers of a tool call against its arguments, where the tool's schema says that they
 // are to be repeated (2026-07-28, transports, "Custom Headers from Tool Parameters").
@@ -20,24 +18,9 @@ func checkParams(r *http.Request, tool target, params json.RawMessage) *wire.Err
 	}
 	schema, _ := wire.Get(tool.raw, "inputSchema")
 	arguments, _ := wire.Get(params, "arguments")
-	return checkProperties(r, schema, arguments, 0)
-}
-
-func checkProperties(r *http.Request, schema, arguments json.RawMessage, depth int) *wire.Error {
-	properties, ok := wire.Get(schema, "properties")
-	if !ok || depth == maxSchemaDepth {
-		return nil
-	}
-	for name, property := range wire.Members(properties) {
-		value, has := wire.Get(arguments, name)
-		if raw, ok := wire.Get(property, "x-mcp-header"); ok {
-			if header, ok := wire.String(raw); ok && header != "" {
-				if failure := checkParam(r, "Mcp-Param-"+header, value, has && wire.Kind(value) != 'n'); failure != nil {
-					return failure
-				}
-			}
-		}
-		if failure := checkProperties(r, property, value, depth+1); failure != nil {
+	for _, p := range mirror.Params(schema) {
+		value := p.Value(arguments)
+		if failure := checkParam(r, mirror.ParamPrefix+p.Header, value, value != nil && wire.Kind(value) != 'n'); failure != nil {
 			return failure
 		}
 	}
@@ -56,7 +39,7 @@ func checkParam(r *http.Request, header string, value json.RawMessage, has bool)
 	if failure != nil {
 		return failure
 	}
-	decoded, ok := decodeHeader(got)
+	decoded, ok := mirror.Decode(got)
 	if !ok || !sameValue(decoded, value) {
 		return wire.Errorf(CodeHeaderMismatch, "header %s is %s, but the argument says something else", header, quoteShort(got))
 	}

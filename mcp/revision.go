@@ -3,6 +3,8 @@ package mcp
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/traposd/traposd/mcp/mirror"
 )
 
 // The published revisions of the Model Context Protocol that the listener speaks.
@@ -52,8 +54,8 @@ const (
 const (
 	headerSession  = "Mcp-Session-Id"
 	headerRevision = "Mcp-Protocol-Version"
-	headerMethod   = "Mcp-Method"
-	headerName     = "Mcp-Name"
+	headerMethod   = mirror.HeaderMethod
+	headerName     = mirror.HeaderName
 )
 
 // mustJSON encodes a value of our own making, which always can be.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/traposd/traposd/mcp/mirror"
 	"github.com/traposd/traposd/mcp/wire"
 )
 
@@ -53,7 +54,7 @@ type question struct {
 
 // mayTakeRounds reports whether the request can be answered with questions, and its client could answer any.
 func (c *call) mayTakeRounds() bool {
-	if nameKeys[c.message.Method] == "" {
+	if mirror.NameKey(c.message.Method) == "" {
 		return false
 	}
 	for _, capability := range askCapabilities {
@@ -124,7 +125,7 @@ func (e *endpoint) roundsOf(c *call, x *exchange) (*rounds, *wire.Error) {
 }
 
 func aboutOf(c *call) string {
-	name, _ := wire.Get(c.message.Params, nameKeys[c.message.Method])
+	name, _ := wire.Get(c.message.Params, mirror.NameKey(c.message.Method))
 	about := c.message.Method + " " + string(name)
 	if string(name) == `"`+callTool+`"` {
 		arguments, _ := wire.Get(c.message.Params, "arguments")

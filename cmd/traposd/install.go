@@ -64,11 +64,12 @@ func install(cmd *cobra.Command, flags installFlags) error {
 	if err != nil {
 		return err
 	}
-	settings, err := installSettings(m, flags, record)
+	getenv := installEnvironment(m, record)
+	settings, err := daemon.ReadSettings(getenv, flags.Flags)
 	if err != nil {
 		return err
 	}
-	spec, err := newSpec(m, flags, settings, record)
+	spec, err := newSpec(m, flags, getenv, settings, record)
 	if err != nil {
 		return err
 	}
@@ -93,65 +94,76 @@ func install(cmd *cobra.Command, flags installFlags) error {
 	return showNext(cmd, m, settings, out)
 }
 
-// recorded are the settings that a later installation keeps, beside the folders.
-var recorded = []string{"TRAPOS_GATEWAY_ADDR", "TRAPOS_MCP_ADDR", "TRAPOS_LOG_LEVEL", "TRAPOS_LOG_FORMAT"}
+// recorded are the settings that the service is given by its definition, and that a later installation keeps.
+var recorded = []string{
+	"TRAPOS_MCP_ADDR", "TRAPOS_GATEWAY_ADDR", "TRAPOS_GATEWAY_CERT", "TRAPOS_GATEWAY_KEY", "TRAPOS_GATEWAY_AUTH", "TRAPOS_LOG_LEVEL", "TRAPOS_LOG_FORMAT",
+}
 
-// installSettings are the settings that the service will have: those of this environment, else those of the last
-// installation. Secrets are looked at later.
-func installSettings(m *managed, flags installFlags, record *service.Record) (daemon.Settings, error) {
+// installEnvironment is the environment that the service will have: this one, else what the last installation was told.
+// Secrets are looked at later, see installSecrets.
+func installEnvironment(m *managed, record *service.Record) func(string) string {
 	config, state, runtime := service.SystemDirs()
-	getenv := func(name string) string {
+	return func(name string) string {
 		switch name {
 		case service.SecretPassword, service.SecretToken:
-			return "given" // or not: see installSecrets
+			return "given"
 		case service.SecretPassword + "_FILE", service.SecretToken + "_FILE", "CREDENTIALS_DIRECTORY", "RUNTIME_DIRECTORY", "STATE_DIRECTORY", "CONFIGURATION_DIRECTORY":
-			return ""
+			return "" // of a service that this command was started by
+		case "TRAPOS_STATE_DIR":
+			if m.system {
+				return state
+			}
+		case "TRAPOS_RUNTIME_DIR":
+			if m.system {
+				return runtime
+			}
 		}
 		value := os.Getenv(name)
-		if value == "" && slices.Contains(recorded, name) && (name != "TRAPOS_MCP_ADDR" || os.Getenv("MCP_PORT") == "") {
-			value = record.Variable(name)
-		}
-		if value == "" && record != nil && name == "TRAPOS_CONFIG_DIR" {
+		switch {
+		case value != "":
+		case name == "TRAPOS_CONFIG_DIR" && record != nil:
 			value = record.ConfigDir
-		}
-		if !m.system {
-			return value
-		}
-		switch name {
-		case "TRAPOS_STATE_DIR":
-			return state
-		case "TRAPOS_RUNTIME_DIR":
-			return runtime
-		case "TRAPOS_CONFIG_DIR":
-			if value == "" {
-				return config
-			}
+		case name == "TRAPOS_CONFIG_DIR" && m.system:
+			value = config
+		case name == "TRAPOS_MCP_ADDR" && os.Getenv("MCP_PORT") != "": // which is the newer word
+		case slices.Contains(recorded, name):
+			value = record.Variable(name)
 		}
 		return value
 	}
-	return daemon.ReadSettings(getenv, flags.Flags)
 }
 
-func newSpec(m *managed, flags installFlags, s daemon.Settings, record *service.Record) (service.Spec, error) {
+// newSpec is the service as it is to be. Values that are the default are left out of its definition, but for paths, which
+// are made absolute: the service has another working folder.
+func newSpec(m *managed, flags installFlags, getenv func(string) string, s daemon.Settings, record *service.Record) (service.Spec, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return service.Spec{}, fmt.Errorf("the program does not know where it is: %w", err)
 	}
 	spec := service.Spec{Program: program, ConfigDir: s.ConfigDir, StateDir: s.StateDir, MCPAddr: s.MCPAddr}
-	add := func(name, value, standard string) {
-		if value != standard {
+	for _, name := range recorded {
+		value := getenv(name)
+		switch name {
+		case "TRAPOS_MCP_ADDR":
+			value = s.MCPAddr // which MCP_PORT may have said
+		case "TRAPOS_GATEWAY_CERT", "TRAPOS_GATEWAY_KEY":
+			if value != "" {
+				if value, err = filepath.Abs(value); err != nil {
+					return service.Spec{}, err
+				}
+			}
+		}
+		if value != "" && value != map[string]string{"TRAPOS_MCP_ADDR": daemon.DefaultMCPAddr, "TRAPOS_GATEWAY_ADDR": daemon.DefaultGatewayAddr}[name] {
 			spec.Variables = append(spec.Variables, service.Variable{Name: name, Value: value})
 		}
 	}
-	add("TRAPOS_MCP_ADDR", s.MCPAddr, daemon.DefaultMCPAddr)
-	add("TRAPOS_GATEWAY_ADDR", s.GatewayAddr, daemon.DefaultGatewayAddr)
-	add("TRAPOS_LOG_LEVEL", s.LogLevel.String(), "info")
-	add("TRAPOS_LOG_FORMAT", string(s.LogFormat), string(daemon.LogAuto))
 	if s.GatewayAddr != daemon.Off {
 		spec.Gateway = s.GatewayAddr
 	}
 	if !m.system {
-		add("TRAPOS_RUNTIME_DIR", os.Getenv("TRAPOS_RUNTIME_DIR"), "")
+		if dir := os.Getenv("TRAPOS_RUNTIME_DIR"); dir != "" {
+			spec.Variables = append(spec.Variables, service.Variable{Name: "TRAPOS_RUNTIME_DIR", Value: s.RuntimeDir})
+		}
 		return spec, nil
 	}
 	spec.Account, spec.Workspaces = flags.account, s.Workspaces

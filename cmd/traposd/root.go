@@ -64,7 +64,7 @@ func newRoot() *cobra.Command {
 		newRunCommand(), newDemoCommand(), newComputerCommand(), newCheckCommand(), newStatusCommand(), newServersCommand(),
 		newComputersCommand(), newSessionsCommand(), newToolsCommand(), newCallCommand(), newExecCommand(),
 		newReloadCommand(), newRestartCommand(), newWorkspaceCommand(), newApproveCommand(),
-		newInstallCommand(), newUninstallCommand(), newStartCommand(), newStopCommand(),
+		newInstallCommand(), newUninstallCommand(), newStartCommand(), newStopCommand(), newSecretCommand(),
 		newConnectCommand(), newDoctorCommand(), newImportCommand(), newStdioCommand(), newVersionCommand(), newDemoServerCommand(),
 	)
 	strictArgs(root)

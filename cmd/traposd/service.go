@@ -147,3 +147,12 @@ func newUninstallCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&purge, "purge", false, "remove configuration, secrets and state as well")
 	return cmd
 }
+
+// runtimeDir is where the service has its control socket.
+func (m *managed) runtimeDir() (string, error) {
+	if m.system && os.Getenv("TRAPOS_RUNTIME_DIR") == "" {
+		_, _, dir := service.SystemDirs()
+		return dir, nil
+	}
+	return runtimeDir()
+}

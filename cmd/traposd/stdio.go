@@ -9,7 +9,8 @@ import (
 )
 
 func newStdioCommand() *cobra.Command {
-	return &cobra.Command{
+	var view daemon.BridgeView
+	command := &cobra.Command{
 		Use:   "stdio",
 		Short: "Bridge an MCP client that only starts processes to the running service",
 		Long: "Speaks MCP on stdin and stdout and passes everything on to the running service, which it does not start. When the\n" +
@@ -24,7 +25,10 @@ func newStdioCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return daemon.Bridge(cmd.Context(), dir, token, cmd.InOrStdin(), cmd.OutOrStdout())
+			return daemon.Bridge(cmd.Context(), dir, token, view, cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
+	command.Flags().StringVar(&view.Path, "view", "", "show `w/WORKSPACE or s/SERVER` instead of everything")
+	command.Flags().BoolVar(&view.Compact, "compact", false, "show find-tools and call-tool in place of a list of all tools")
+	return command
 }

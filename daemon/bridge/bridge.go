@@ -20,6 +20,7 @@ import (
 
 	"github.com/traposd/traposd/daemon/rpc"
 	"github.com/traposd/traposd/mcp"
+	"github.com/traposd/traposd/mcp/mirror"
 	"github.com/traposd/traposd/mcp/wire"
 )
 
@@ -58,6 +59,7 @@ type bridge struct {
 	revision string                             // guarded by mu: of the session
 	opening  *wire.Message                      // guarded by mu: the client's initialize
 	calls    map[string]context.CancelCauseFunc // guarded by mu: by raw id
+	marks    map[string][]mirror.Param          // guarded by mu: by tool, for clients without a session
 
 	renewing sync.Mutex // held while a lost session is opened again
 }
@@ -146,7 +148,7 @@ func (b *bridge) call(ctx context.Context, m *wire.Message) {
 // exchange sends a request, and once more if the service had lost our session or was not there: it cannot have begun then.
 func (b *bridge) exchange(ctx context.Context, m *wire.Message) error {
 	session := b.current()
-	err := b.roundTrip(ctx, m, session)
+	err := b.callMarked(ctx, m, session)
 	if !errors.Is(err, errNotBegun) {
 		return err
 	}
@@ -154,7 +156,7 @@ func (b *bridge) exchange(ctx context.Context, m *wire.Message) error {
 	if err != nil {
 		return wire.Errorf(mcp.CodeServerDown, "%v", err)
 	}
-	if err := b.roundTrip(ctx, m, session); !errors.Is(err, errNotBegun) {
+	if err := b.callMarked(ctx, m, session); !errors.Is(err, errNotBegun) {
 		return err
 	}
 	return wire.Errorf(mcp.CodeServerDown, "traposd is not there; start it with `traposd run`")

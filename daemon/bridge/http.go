@@ -3,16 +3,15 @@ package bridge
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"strings"
 
 	"github.com/traposd/traposd/daemon/rpc"
 	"github.com/traposd/traposd/mcp"
+	"github.com/traposd/traposd/mcp/mirror"
 	"github.com/traposd/traposd/mcp/wire"
 )
 
@@ -20,7 +19,7 @@ import (
 const metaRevision = "io.modelcontextprotocol/protocolVersion"
 
 // roundTrip sends a request and writes all that its answer brings. It fails with errNotBegun if the service is not there or
-// does not know the session.
+// does not know the session, and with a *mismatchError if it misses headers that repeat arguments.
 func (b *bridge) roundTrip(ctx context.Context, m *wire.Message, session sessionState) error {
 	resp, err := b.post(ctx, m, session)
 	if err != nil {
@@ -35,12 +34,22 @@ func (b *bridge) roundTrip(ctx context.Context, m *wire.Message, session session
 		return notBegun(fmt.Errorf("the session is gone: %s", resp.Status))
 	}
 	answered := false
+	var mismatch *wire.Message
 	err = rpc.Messages(resp, func(answer *wire.Message) bool {
 		answered = answered || answer.IsResponse() && bytes.Equal(answer.ID, m.ID)
+		if session.id == "" && answer.Error != nil && answer.Error.Code == mcp.CodeHeaderMismatch && m.Method == "tools/call" {
+			mismatch = answer
+			return false
+		}
+		if session.id == "" && m.Method == "tools/list" && answer.IsResponse() {
+			b.learn(answer.Result)
+		}
 		b.write(answer)
 		return true
 	})
 	switch {
+	case mismatch != nil:
+		return &mismatchError{mismatch}
 	case answered:
 		return nil
 	case err != nil:
@@ -59,33 +68,11 @@ func (b *bridge) post(ctx context.Context, m *wire.Message, session sessionState
 	if meta, ok := wire.Get(m.Params, "_meta"); ok && session.id == "" {
 		raw, _ := wire.Get(meta, metaRevision)
 		if revision, ok := wire.String(raw); ok {
-			stateless(req.Header, m, revision)
+			req.Header.Set("Mcp-Protocol-Version", revision)
+			mirror.Set(req.Header, m, b.marked)
 		}
 	}
 	return b.http.Do(req)
-}
-
-// stateless repeats in the headers what the stateless revision wants there (2026-07-28, transports, "Standard Headers").
-func stateless(header http.Header, m *wire.Message, revision string) {
-	header.Set("Mcp-Protocol-Version", revision)
-	header.Set("Mcp-Method", m.Method)
-	key := map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}[m.Method]
-	raw, _ := wire.Get(m.Params, key)
-	if name, ok := wire.String(raw); ok {
-		header.Set("Mcp-Name", headerText(name))
-	}
-}
-
-// headerText encodes what a header cannot hold as it is (2026-07-28, transports, "Value Encoding").
-func headerText(text string) string {
-	plain := strings.TrimSpace(text) == text && !strings.HasPrefix(text, "=?base64?")
-	for _, r := range text {
-		plain = plain && r >= ' ' && r <= '~'
-	}
-	if plain {
-		return text
-	}
-	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?="
 }
 
 func (b *bridge) request(ctx context.Context, method string, body io.Reader, session sessionState) (*http.Request, error) {

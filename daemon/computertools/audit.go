@@ -67,13 +67,17 @@ func (d *deed) fields() []zap.Field {
 		fields = append(fields, zap.String([...]string{"path", "to"}[i], strings.ToValidUTF8(path, "?")))
 	}
 	if d.content != nil {
-		sum := sha256.Sum256(d.content)
-		fields = append(fields, zap.String("sha256", hex.EncodeToString(sum[:])))
+		fields = append(fields, zap.String("sha256", hashOf(d.content)))
 	}
 	if d.content != nil || d.size > 0 {
 		fields = append(fields, zap.Int("bytes", d.size))
 	}
 	return fields
+}
+
+func hashOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
 }
 
 // audit writes the line of a deed: who, where, what, and what came of it. What only reads leaves one if the policy refused it,

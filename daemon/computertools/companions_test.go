@@ -26,6 +26,8 @@ func replying(asked *map[string]any, answer string) registry {
 	}
 }
 
+const sumOfNothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
 // Each companion: what is sent, what comes back, and what a model reads.
 func TestCompanions(t *testing.T) {
 	refusal := `{"ok":false,"kind":"not_found","errorBase64":"` + b64("/x does not exist") + `"}`
@@ -33,7 +35,7 @@ func TestCompanions(t *testing.T) {
 		{
 			"read-file", `{"computer":"1","path":"a/b"}`, `{"path":"a/b","offset":0,"length":65536}`,
 			`{"ok":true,"path":"a/b","dataBase64":"` + b64("hé\n") + `","size":4,"offset":0,"truncated":false}`,
-			`{"ok":true,"path":"a/b","content":"hé\n","size":4,"bytes":4}`, "hé\n",
+			`{"ok":true,"path":"a/b","content":"hé\n","size":4,"bytes":4,"sha256":"83a4652c785a15ae6ece8b56f6191092984ffc6efac8d6b828646d9df79a0e6e"}`, "hé\n",
 		},
 		{
 			"read-file", `{"computer":"1","path":"é","offset":2,"length":3}`, `{"pathBase64":"` + b64("é") + `","offset":2,"length":3}`,
@@ -44,11 +46,11 @@ func TestCompanions(t *testing.T) {
 		{
 			"read-file", `{"computer":"1","path":"a","encoding":"text"}`, `{"path":"a","offset":0,"length":65536}`,
 			`{"ok":true,"path":"a","dataBase64":"` + b64("\xff") + `","size":1,"offset":0}`,
-			`{"ok":true,"path":"a","content":"ÿ","size":1,"bytes":1}`, "ÿ",
+			`{"ok":true,"path":"a","content":"ÿ","size":1,"bytes":1,"sha256":"a8100ae6aa1940d0b663bb31cd466142ebbdbd5187131b92d93818987832eb89"}`, "ÿ",
 		},
 		{
 			"read-file", `{"computer":"1","path":"a","encoding":"base64"}`, `{"path":"a","offset":0,"length":65536}`,
-			`{"ok":true,"path":"a","dataBase64":"","size":0,"offset":0}`, `{"ok":true,"path":"a","contentBase64":""}`, "\n[base64, nothing to read]",
+			`{"ok":true,"path":"a","dataBase64":"","size":0,"offset":0}`, `{"ok":true,"path":"a","contentBase64":"","sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}`, "\n[base64, nothing to read]",
 		},
 		{"read-file", `{"computer":"1","path":"x"}`, ``, refusal, `{"ok":false,"error":{"kind":"not_found","message":"/x does not exist"}}`, "[not_found] /x does not exist"},
 		{
@@ -63,6 +65,15 @@ func TestCompanions(t *testing.T) {
 			`{"ok":true,"entries":[{"path":"t/b.lua","size":1}],"truncated":true}`, "t/b.lua  1\n[1 entries, and more]",
 		},
 		{"list-files", `{"computer":"1","path":"x"}`, ``, refusal, `{"ok":false,"entries":[],"error":{"kind":"not_found","message":"/x does not exist"}}`, "[not_found] /x does not exist"},
+		{
+			"write-file", `{"computer":"1","path":"a","content":"x","expectedSha256":"` + strings.ToUpper(sumOfNothing) + `"}`,
+			`{"path":"a","dataBase64":"eA==","mode":"write","expectedSha256":"` + sumOfNothing + `"}`, `{"ok":true,"path":"a","bytes":1,"existed":true}`,
+			`{"ok":true,"path":"a","bytes":1,"existed":true,"sha256":"2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"}`, "a written, 1 bytes",
+		},
+		{
+			"write-file", `{"computer":"1","path":"a","content":"x","mode":"append"}`, `{"path":"a","dataBase64":"eA==","mode":"append"}`,
+			`{"ok":true,"path":"a","bytes":1}`, `{"ok":true,"path":"a","bytes":1}`, "a created, 1 bytes",
+		},
 		{
 			"delete-file", `{"computer":"1","path":"d","recursive":true}`, `{"path":"d","recursive":true}`, `{"ok":true,"path":"d","directory":true}`,
 			`{"ok":true,"path":"d","directory":true}`, "d deleted",
@@ -167,17 +178,41 @@ func TestGlobs(t *testing.T) {
 
 // The hints tell a client what it may do without asking (issue of every tool: is it read-only, destructive, idempotent).
 func TestAnnotations(t *testing.T) {
+	want := map[string]string{
+		"probe-computers": "reads idempotent",
+		"computer-info":   "reads idempotent",
+		"list-files":      "reads idempotent",
+		"read-file":       "reads idempotent",
+		"read-screen":     "reads idempotent",
+		"delete-file":     "destroys idempotent", // a second one finds nothing left to delete
+		"write-file":      "destroys",            // it may append
+		"edit-file":       "destroys",
+		"move-file":       "destroys",
+		"reboot-computer": "destroys",
+		"exec-lua":        "destroys open",
+		"send-keys":       "destroys open",
+		"send-event":      "destroys open",
+	}
 	for _, d := range New(registry{}, Options{}).Entry().Tools {
 		var tool sdk.Tool
 		if err := json.Unmarshal(d.Raw, &tool); err != nil {
 			t.Fatal(err)
 		}
 		a := tool.Annotations
-		reading := strings.HasPrefix(d.Name, "read-") || d.Name == "list-files" || d.Name == "probe-computers" || d.Name == "computer-info"
-		open := d.Name == "exec-lua" || strings.HasPrefix(d.Name, "send-")
-		if a.ReadOnlyHint != reading || a.DestructiveHint == nil || *a.DestructiveHint == reading ||
-			a.IdempotentHint != (reading || d.Name == "delete-file") || a.OpenWorldHint == nil || *a.OpenWorldHint != open {
-			t.Errorf("%s: %+v", d.Name, a)
+		if a.DestructiveHint == nil || a.OpenWorldHint == nil {
+			t.Fatalf("%s leaves hints to their defaults: %+v", d.Name, a)
+		}
+		var got []string
+		for _, hint := range []struct {
+			name string
+			set  bool
+		}{{"reads", a.ReadOnlyHint}, {"destroys", *a.DestructiveHint}, {"idempotent", a.IdempotentHint}, {"open", *a.OpenWorldHint}} {
+			if hint.set {
+				got = append(got, hint.name)
+			}
+		}
+		if strings.Join(got, " ") != want[d.Name] {
+			t.Errorf("%s: %v, want %s", d.Name, got, want[d.Name])
 		}
 	}
 }

@@ -218,6 +218,8 @@ func TestBadArguments(t *testing.T) {
 		{"write-file", `{"computer":"1:","path":"a","content":"x","contentBase64":"eA=="}`, "not both"},
 		{"write-file", `{"computer":"1:","path":"a","contentBase64":"%"}`, "base64"},
 		{"write-file", `{"computer":"1:","path":"a","content":"x","mode":"truncate"}`, "mode"},
+		{"write-file", `{"computer":"1:","path":"a","content":"x","expectedSha256":"abc"}`, "64 hexadecimal"},
+		{"write-file", `{"computer":"1:","path":"a","content":"x","expectedSha256":"` + strings.Repeat("x", 64) + `"}`, "64 hexadecimal"},
 		{"probe-computers", `{"network":7}`, "network"},
 		{"exec-lua", `{"code":"x"}`, "computers"},
 		{"exec-lua", `{"computer":"1:","computers":["*"],"code":"x"}`, "not both"},

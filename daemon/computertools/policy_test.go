@@ -202,6 +202,7 @@ func TestFoldersAndFiles(t *testing.T) {
 		{`{"write":{"deny":["startup"]}}`, "move-file", `"from":"c","to":"startup"`, "", "denied"},
 		{`{"read":{"deny":["a"]}}`, "edit-file", `"path":"a","old":"x","new":"y"`, "", "denied"},
 		{`{"read":{"deny":["a"]}}`, "write-file", `"path":"a","content":"y"`, "", "ok"},
+		{`{"read":{"deny":["a"]}}`, "write-file", `"path":"a","content":"y","expectedSha256":"` + sumOfNothing + `"`, "", "denied"},
 	} {
 		var asked []string
 		s := over(world(&asked, func(kind string) string {

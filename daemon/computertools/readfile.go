@@ -34,6 +34,7 @@ type readOutput struct {
 	Size          int      `json:"size,omitempty" jsonschema:"the size of the whole file in bytes"`
 	Offset        int      `json:"offset,omitempty" jsonschema:"where what was read begins"`
 	Bytes         int      `json:"bytes,omitempty" jsonschema:"how many bytes were read"`
+	SHA256        string   `json:"sha256,omitempty" jsonschema:"the SHA-256 of the whole file, if the whole file was read; for expectedSha256 of write-file"`
 	Truncated     bool     `json:"truncated,omitempty" jsonschema:"whether the file goes on after what was read; read on from offset + bytes"`
 	Error         *Failure `json:"error,omitempty" jsonschema:"why not; absent if ok"`
 }
@@ -86,6 +87,9 @@ func (s *Server) read(ctx context.Context, in readInput) (readOutput, error) {
 	out := readOutput{
 		OK: true, Path: either(reply.Path, reply.PathBase64), Size: reply.Size, Offset: reply.Offset,
 		Bytes: len(reply.Data), Truncated: reply.Truncated,
+	}
+	if out.Offset == 0 && !out.Truncated {
+		out.SHA256 = hashOf(reply.Data)
 	}
 	if in.Encoding == "text" || in.Encoding == "" && utf8.Valid(reply.Data) {
 		text := reply.Data.text()

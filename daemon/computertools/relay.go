@@ -104,6 +104,9 @@ func relayedDeed(kind string, payload json.RawMessage) (fields map[string]json.R
 		content("source")
 	case "write-file":
 		d.write = []policy.Path{path("path")}
+		if _, expects := fields["expectedSha256"]; expects {
+			d.read = d.write // the answer tells what the file holds
+		}
 		content("data")
 	case "edit-file":
 		p := path("path")

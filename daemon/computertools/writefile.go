@@ -2,8 +2,11 @@ package computertools
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -15,6 +18,7 @@ type writeInput struct {
 	Path          string  `json:"path" jsonschema:"the file's path on the computer; its folders are made as needed"`
 	Content       *string `json:"content,omitempty" jsonschema:"the file's text; give this or contentBase64"`
 	ContentBase64 *string `json:"contentBase64,omitempty" jsonschema:"the file's bytes in base64; give this or content"`
+	ExpectedHash  string  `json:"expectedSha256,omitempty" jsonschema:"the SHA-256 of what the file must hold now, as 64 hexadecimal digits, as read-file and write-file give it; if it holds something else, or is not there, nothing is written (mismatch, not_found)"`
 	Mode          string  `json:"mode,omitempty" jsonschema:"write (the default) makes or replaces the file, append adds to its end, create fails if it exists"`
 }
 
@@ -22,6 +26,7 @@ type writeOutput struct {
 	OK      bool     `json:"ok" jsonschema:"whether the file holds what was given"`
 	Path    string   `json:"path,omitempty" jsonschema:"the path as the computer understood it"`
 	Bytes   int      `json:"bytes,omitempty" jsonschema:"how many bytes were written"`
+	SHA256  string   `json:"sha256,omitempty" jsonschema:"the SHA-256 of what the file holds now; absent after append"`
 	Existed bool     `json:"existed,omitempty" jsonschema:"whether the file was there before"`
 	Error   *Failure `json:"error,omitempty" jsonschema:"why not; absent if ok"`
 }
@@ -58,14 +63,26 @@ func (s *Server) write(ctx context.Context, in writeInput) (writeOutput, error) 
 	}
 	payload := map[string]any{"dataBase64": data, "mode": mode}
 	putPath(payload, "path", in.Path)
+	place := []policy.Path{{Name: in.Path}}
+	d := deed{tool: "write-file", write: place, content: data, size: len(data), shown: data.text()}
+	if in.ExpectedHash != "" {
+		if _, err := hex.DecodeString(in.ExpectedHash); err != nil || len(in.ExpectedHash) != 2*sha256.Size {
+			return writeOutput{}, badRequest("expectedSha256 must be 64 hexadecimal digits")
+		}
+		payload["expectedSha256"] = strings.ToLower(in.ExpectedHash)
+		d.read = place // the answer tells what the file holds
+	}
 	var reply writeReply
-	d := deed{tool: "write-file", write: []policy.Path{{Name: in.Path}}, content: data, size: len(data), shown: data.text()}
 	if _, err := s.carryOut(ctx, in.target, d, payload, &reply); err != nil {
 		return writeOutput{}, err
 	}
-	return writeOutput{
+	out := writeOutput{
 		OK: reply.OK, Path: either(reply.Path, reply.PathBase64), Bytes: reply.Bytes, Existed: reply.Existed, Error: reply.failure(),
-	}, nil
+	}
+	if out.OK && mode != "append" {
+		out.SHA256 = hashOf(data)
+	}
+	return out, nil
 }
 
 func (in *writeInput) data() (bytes64, error) {

@@ -18,7 +18,7 @@ func (e *examination) watching() {
 		defer func() { _ = unix.Close(fd) }()
 		_, err = unix.InotifyAddWatch(fd, "/", unix.IN_MODIFY)
 	}
-	sysctl := ""
+	var sysctl string
 	switch {
 	case err == nil:
 		e.find(OK, "watching", "files can be watched", "")

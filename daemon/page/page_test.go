@@ -54,7 +54,14 @@ func newBed(t *testing.T) *bed {
 	return b
 }
 
-func (b *bed) get(t *testing.T, path string) (*http.Response, string) {
+// answer is a whole answer of the page.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (b *bed) get(t *testing.T, path string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.server.URL+path, http.NoBody)
 	if err != nil {
@@ -69,39 +76,38 @@ func (b *bed) get(t *testing.T, path string) (*http.Response, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp, string(body)
+	return answer{resp.StatusCode, resp.Header, string(body)}
 }
 
 func TestThePageBringsAllItNeeds(t *testing.T) {
 	b := newBed(t)
-	resp, html := b.get(t, "/")
-	if resp.StatusCode != http.StatusOK || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html") {
-		t.Fatalf("%s %s", resp.Status, resp.Header)
+	html := b.get(t, "/")
+	if html.status != http.StatusOK || !strings.HasPrefix(html.header.Get("Content-Type"), "text/html") {
+		t.Fatalf("%d %s", html.status, html.header)
 	}
-	links := regexp.MustCompile(`(?:src|href)="([^"#][^"]*)"`).FindAllStringSubmatch(html, -1)
+	links := regexp.MustCompile(`(?:src|href)="([^"#][^"]*)"`).FindAllStringSubmatch(html.body, -1)
 	if len(links) < 3 {
 		t.Errorf("%q", links)
 	}
 	for _, link := range links {
-		resp, body := b.get(t, link[1])
-		if resp.StatusCode != http.StatusOK || body == "" || !strings.HasPrefix(link[1], "/ui/") {
-			t.Errorf("%s: %s", link[1], resp.Status)
+		part := b.get(t, link[1])
+		if part.status != http.StatusOK || part.body == "" || !strings.HasPrefix(link[1], "/ui/") {
+			t.Errorf("%s: %d", link[1], part.status)
 		}
-		if csp := resp.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: %s", link[1], resp.Header)
+		if csp := part.header.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || part.header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %s", link[1], part.header)
 		}
 	}
 	// What the policy forbids is not there: no inline script, style or handler.
-	if bad := regexp.MustCompile(`<style|<script>|\son[a-z]+=|\sstyle=`).FindString(html); bad != "" {
+	if bad := regexp.MustCompile(`<style|<script>|\son[a-z]+=|\sstyle=`).FindString(html.body); bad != "" {
 		t.Errorf("inline: %s", bad)
 	}
-	_, script := b.get(t, "/ui/page.js")
-	if bad := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(`).FindString(script); bad != "" {
+	if bad := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(`).FindString(b.get(t, "/ui/page.js").body); bad != "" {
 		t.Errorf("the script makes markup of data: %s", bad)
 	}
 	for _, path := range []string{"/nothing", "/ui/nothing", "/ui/../page.go"} {
-		if resp, _ := b.get(t, path); resp.StatusCode != http.StatusNotFound {
-			t.Errorf("%s: %s", path, resp.Status)
+		if got := b.get(t, path); got.status != http.StatusNotFound {
+			t.Errorf("%s: %d", path, got.status)
 		}
 	}
 }
@@ -122,7 +128,8 @@ func follow(t *testing.T, lines *bufio.Scanner, name string, into any) {
 	t.Fatalf("the stream ended before %s: %v", name, lines.Err())
 }
 
-func (b *bed) live(t *testing.T) *http.Response {
+// live opens a stream, which is closed at the test's end.
+func (b *bed) live(t *testing.T) (status int, stream *bufio.Scanner) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.server.URL+"/ui/live", http.NoBody)
 	if err != nil {
@@ -132,15 +139,14 @@ func (b *bed) live(t *testing.T) *http.Response {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp
+	t.Cleanup(func() { _ = resp.Body.Close() })
+	return resp.StatusCode, bufio.NewScanner(resp.Body)
 }
 
 func TestTheStreamFollows(t *testing.T) {
 	b := newBed(t)
 	b.log.Info("one")
-	resp := b.live(t)
-	defer func() { _ = resp.Body.Close() }()
-	lines := bufio.NewScanner(resp.Body)
+	_, lines := b.live(t)
 	var status map[string]string
 	var events []recent.Event
 	follow(t, lines, "status", &status)
@@ -162,35 +168,29 @@ func TestTheStreamFollows(t *testing.T) {
 	b.page.Close()
 	for lines.Scan() { // to the end, which closing brings
 	}
-	if resp := b.live(t); resp.StatusCode != http.StatusServiceUnavailable {
-		t.Error(resp.Status)
-	} else {
-		_ = resp.Body.Close()
+	if status, _ := b.live(t); status != http.StatusServiceUnavailable {
+		t.Error(status)
 	}
 }
 
 func TestViewersAreBounded(t *testing.T) {
 	b := newBed(t)
-	var open []*http.Response
 	for range maxViewers {
-		open = append(open, b.live(t))
+		if status, _ := b.live(t); status != http.StatusOK {
+			t.Error(status)
+		}
 	}
-	more := b.live(t)
-	if more.StatusCode != http.StatusServiceUnavailable {
-		t.Error(more.Status)
-	}
-	for _, resp := range append(open, more) {
-		_ = resp.Body.Close()
+	if status, _ := b.live(t); status != http.StatusServiceUnavailable {
+		t.Error(status)
 	}
 }
 
 func TestScreens(t *testing.T) {
 	b := newBed(t)
-	resp, body := b.get(t, "/ui/screen?network=n&computer=1%3Aa+b")
-	if body != "picture" || resp.Header.Get("Content-Type") != "image/png" {
-		t.Errorf("%s %q", resp.Status, body)
+	if got := b.get(t, "/ui/screen?network=n&computer=1%3Aa+b"); got.body != "picture" || got.header.Get("Content-Type") != "image/png" {
+		t.Errorf("%+v", got)
 	}
-	if resp, _ := b.get(t, "/ui/screen?network=n&computer=2"); resp.StatusCode != http.StatusNotFound {
-		t.Error(resp.Status)
+	if got := b.get(t, "/ui/screen?network=n&computer=2"); got.status != http.StatusNotFound {
+		t.Errorf("%+v", got)
 	}
 }

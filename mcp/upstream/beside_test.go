@@ -51,6 +51,9 @@ func stdioMisdeeds() []misdeed {
 		{name: "has a grandchild", server: child("grandchild=FILE ignore-eof")},
 		{name: "has a grandchild in another session", server: child("setsid-grandchild=FILE")},
 		{name: "answers with ids as strings", server: child("string-ids")},
+		{name: "answers with ids as fractions", server: child("float-ids")},
+		{name: "answers notifications", server: child("answer-notifications"), do: calls(`progress {"n":3}`)},
+		{name: "asks under no id", server: child("ok"), do: calls(`ask {"id":null,"method":"ping"}`), says: "no JSON-RPC message"},
 		{name: "answers twice", server: child("answer-twice")},
 		{name: "answers too late", do: failing(2, `slow {"ms":60}`, mcp.CodeTimeout), server: func(t *testing.T) mcpconfig.Server {
 			t.Helper()
@@ -62,8 +65,8 @@ func stdioMisdeeds() []misdeed {
 		{name: "an unknown revision", server: child("version=2029-01-01"), says: "unknown protocol revision"},
 		{name: "pages that repeat", server: child("page-loop"), do: checkPages, says: "pages repeat"},
 		{name: "bad schemas", server: child("bad-schemas"), do: checkSchemas, says: "definitions of the server were left out"},
-		{name: "an odd name", server: child("tool=a.b/c:déjà__vu"), do: checkTools(10)},
-		{name: "2000 tools", server: child("tools=2000"), do: checkTools(2009)},
+		{name: "an odd name", server: child("tool=a.b/c:déjà__vu"), do: checkTools(11)},
+		{name: "2000 tools", server: child("tools=2000"), do: checkTools(2010)},
 		{name: "big results", server: child("ok"), do: calls(`big {"bytes":` + strconv.Itoa(4000000/slowdown) + `}`)},
 		{name: "a result above the limit", server: child("ok"), do: failing(1, `big {"bytes":33554433}`, mcp.CodeTooLarge)},
 		{name: "a command that is not there", state: StateBackingOff, server: func(t *testing.T) mcpconfig.Server {

@@ -330,6 +330,28 @@ func TestCallRevivesAtOnce(t *testing.T) {
 	})
 }
 
+func TestEditRevivesAtOnce(t *testing.T) {
+	t.Parallel()
+	var server mcpconfig.Server
+	timeless(t, &fake{}, func(t *testing.T, b *bench, p *pipes) {
+		b.offered("s")
+		p.set(true, false)
+		until(t, func() bool { return b.attempts("s") >= 8 }) // the pause is a minute now
+		pass(2 * time.Second)
+		p.set(false, false)
+		pass(2 * time.Second)
+		if s := b.status("s"); s.State != StateBackingOff {
+			t.Fatalf("before the edit: %+v", s)
+		}
+		server.Timeout = time.Minute
+		b.r.Reconcile([]mcpconfig.Server{server})
+		pass(time.Second)
+		if s := b.status("s"); s.State != StateReady {
+			t.Errorf("after the edit: %+v", s)
+		}
+	}, func(s *mcpconfig.Server, _ *pipes) { server = *s })
+}
+
 // TestHealthResetsTheBackOff: a server that dies again and again waits longer and longer; after a minute of health it
 // does not.
 func TestHealthResetsTheBackOff(t *testing.T) {

@@ -1,19 +1,32 @@
 package upstream
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// lookupError means that a command was not found. Its text names the folders that were searched unless the entry chose
-// them, and never the command.
-type lookupError struct{ text string }
+// lookupError means that a command was not found. folders are those that were searched; nil if the entry chose them.
+type lookupError struct {
+	text    string
+	folders []string
+}
 
 func (e *lookupError) Error() string { return e.text }
+
+// knownCommands are what most entries start, with what has to be installed for it. They are the only commands that a
+// message names: whatever else an entry says may be a secret by the time its variables are expanded.
+var knownCommands = map[string]string{
+	"npx": "Node.js", "node": "Node.js", "npm": "Node.js", "pnpm": "pnpm", "yarn": "Yarn", "bun": "Bun", "bunx": "Bun", "deno": "Deno",
+	"uv": "uv", "uvx": "uv", "pipx": "pipx", "python": "Python", "python3": "Python", "docker": "Docker", "podman": "Podman",
+	"go": "Go", "cargo": "Rust", "java": "Java", "dotnet": ".NET", "ruby": "Ruby", "php": "PHP", "mise": "mise",
+}
+
+// shownFolders is how many of the searched folders a message names; the log has them all at debug level.
+const shownFolders = 3
 
 // find looks for a command as a shell does: a name in the folders, a path as it is. own says that the folders are the
 // entry's own and not to be shown.
@@ -22,8 +35,9 @@ func find(named string, folders []string, own bool) (string, error) {
 		if path, ok := executable(named); ok {
 			return path, nil
 		}
-		return "", lookupFailure("its command is a path at which there is nothing that can be executed")
+		return "", lookupFailure(nil, "its command is a path at which there is nothing that can be executed")
 	}
+	var searched []string
 	for _, folder := range folders {
 		if !filepath.IsAbs(folder) {
 			continue // an empty or relative one would mean wherever the service was started
@@ -31,16 +45,33 @@ func find(named string, folders []string, own bool) (string, error) {
 		if path, ok := executable(filepath.Join(folder, named)); ok {
 			return path, nil
 		}
+		searched = append(searched, folder)
 	}
-	if own {
-		return "", lookupFailure("its command was not found in the PATH that its entry sets")
-	}
-	return "", lookupFailure(fmt.Sprintf("its command was not found in %s: install it, write its full path, or set PATH in the entry's env",
-		strings.Join(folders, string(filepath.ListSeparator))))
+	return "", notFound(named, searched, own)
 }
 
-func lookupFailure(text string) error {
-	return failf(&lookupError{text}, "%s", text)
+// notFound says it with what matters first: tables cut the rest off.
+func notFound(named string, folders []string, own bool) error {
+	what, remedy := "its command", "install it"
+	if product, ok := knownCommands[named]; ok {
+		what, remedy = named, "install "+product
+	}
+	if own {
+		return lookupFailure(nil, what+" was not found in the PATH that its entry sets")
+	}
+	number := strconv.Itoa(len(folders)) + " folders"
+	if len(folders) == 1 {
+		number = "1 folder"
+	}
+	list := strings.Join(folders[:min(len(folders), shownFolders)], ", ")
+	if len(folders) > shownFolders {
+		list += ", …"
+	}
+	return lookupFailure(folders, what+" was not found in "+number+": "+remedy+", write its full path, or set PATH in the entry's env (searched: "+list+")")
+}
+
+func lookupFailure(folders []string, text string) error {
+	return failf(&lookupError{text, folders}, "%s", text)
 }
 
 // searchFolders are those of PATH, then those that a login shell would add, then the usual folders of tools that a

@@ -32,7 +32,7 @@ func TestFindingTheCommand(t *testing.T) {
 	newer := script(t, filepath.Join(home, ".nvm/versions/node/v22.0.0/bin/tool"), "#!/bin/sh\n")
 	fromLogin := script(t, filepath.Join(login, "logged"), "#!/bin/sh\n")
 	shell := script(t, filepath.Join(t.TempDir(), "bash"), "#!/bin/sh\necho a greeting\nPATH="+login+":$PATH\neval \"$3\"\n")
-	if err := os.Mkdir(filepath.Join(login, "folder"), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(login, "subdirectory"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	h := newHost(Options{Logger: zap.NewNop(), Environ: func() []string {
@@ -56,7 +56,15 @@ func TestFindingTheCommand(t *testing.T) {
 			t.Errorf("folder %q, environment %v", c.dir, c.env)
 		}
 	}
-	for _, named := range []string{"folder", "nothing", login + "/nothing", login + "/folder"} {
+	there := mcpconfig.Server{Name: "s", Command: mcpconfig.NewSecret("sh"), Source: mcpconfig.Source{Workspace: login}}
+	if c, err := h.command(there); err != nil || c.dir != login {
+		t.Errorf("of a workspace: folder %q, %v", c.dir, err)
+	}
+	there.Cwd = mcpconfig.NewSecret(home + "/.nvm")
+	if c, err := h.command(there); err != nil || c.dir != home+"/.nvm" {
+		t.Errorf("with cwd: folder %q, %v", c.dir, err)
+	}
+	for _, named := range []string{"subdirectory", "nothing", login + "/nothing", login + "/subdirectory"} {
 		_, err := command(named)
 		if err == nil || strings.Contains(err.Error(), named) {
 			t.Errorf("%s: error %v", named, err)
@@ -69,6 +77,59 @@ func TestFindingTheCommand(t *testing.T) {
 	if c, err := command("logged", own); err != nil || valueOf(c.env, "PATH") != login {
 		t.Errorf("%+v, %v", c, err)
 	}
+}
+
+func TestWhatIsSaidOfACommandThatIsNotThere(t *testing.T) {
+	for _, c := range []struct {
+		named   string
+		folders int
+		own     bool
+		want    string
+	}{
+		{"npx", 9, false, "npx was not found in 9 folders: install Node.js, write its full path, or set PATH in the entry's env (searched: /no/0, /no/1, /no/2, …)"},
+		{"uvx", 3, false, "uvx was not found in 3 folders: install uv, write its full path, or set PATH in the entry's env (searched: /no/0, /no/1, /no/2)"},
+		{"hush", 1, false, "its command was not found in 1 folder: install it, write its full path, or set PATH in the entry's env (searched: /no/0)"},
+		{"hush", 9, true, "its command was not found in the PATH that its entry sets"},
+		{"docker", 9, true, "docker was not found in the PATH that its entry sets"},
+		{"/no/npx", 9, false, "its command is a path at which there is nothing that can be executed"},
+	} {
+		folders := []string{"", "relative"}
+		for i := range c.folders {
+			folders = append(folders, "/no/"+itoa(i))
+		}
+		if _, err := find(c.named, folders, c.own); err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v", c.named, err)
+		}
+	}
+}
+
+// TestCommandThatAppearsIsStarted: it is installed into one of the folders that were searched, after the server was given
+// up for missing. Until then nothing is started or said again.
+func TestCommandThatAppearsIsStarted(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	looked := make(chan struct{}, 1000)
+	b := start(t, func(o *Options) {
+		o.Environ = func() []string {
+			looked <- struct{}{}
+			return []string{"HOME=" + t.TempDir(), "PATH=/usr/bin:" + folder}
+		}
+	})
+	server := helper(t, "s", "ok")
+	self := server.Command.Reveal()
+	server.Command = mcpconfig.NewSecret("traposd-test-server")
+	b.r.Reconcile([]mcpconfig.Server{server})
+	b.awaitState("s", StateBackingOff)
+	for range 4 {
+		<-looked
+	}
+	if s, n := b.status("s"), b.attempts("s"); n != 1 || s.Restarts != 1 || b.logged("server down") != 1 {
+		t.Errorf("%d starts, said %d times, status %+v", n, b.logged("server down"), s)
+	}
+	if err := os.Symlink(self, filepath.Join(folder, "traposd-test-server")); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitState("s", StateReady)
 }
 
 // TestLoginShellThatHangs ends with the host, not with the user's patience.

@@ -19,6 +19,7 @@ type host struct {
 	run     string // begins the marker of every child
 	file    *runFile
 	login   *loginPath
+	closing chan struct{} // closed when all children are to end
 	ending  sync.Once
 
 	mu     sync.Mutex
@@ -26,7 +27,7 @@ type host struct {
 }
 
 func newHost(o Options) *host {
-	h := &host{environ: o.Environ, log: o.Logger, run: rand.Text(), warned: map[string]bool{}}
+	h := &host{environ: o.Environ, log: o.Logger, run: rand.Text(), closing: make(chan struct{}), warned: map[string]bool{}}
 	h.login = newLoginPath(h.run + loginMarker)
 	h.file = openRunFile(o.RunDir, h.run, o.Logger)
 	return h

@@ -177,9 +177,13 @@ func (i *instance) connectSSE(ctx context.Context, r *remote) error {
 func (i *instance) spawn() error {
 	c, err := i.host.command(i.server)
 	if err != nil {
+		var lookup *lookupError
+		if errors.As(err, &lookup) && lookup.folders != nil {
+			i.log.Debug("the command was not found", zap.Strings("folders", lookup.folders))
+		}
 		return err
 	}
-	l, err := dialStdio(i.session, c, newMasker(i.server))
+	l, err := dialStdio(i.session, c, newMasker(i.server), i.host.closing)
 	if err != nil {
 		return unstartable(err)
 	}

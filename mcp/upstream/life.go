@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 )
 
 // maxOfferedFailures is how many starts in a row may fail before what a server offered is withdrawn. Until then calls to
@@ -159,7 +160,8 @@ func (l *life) promote() {
 			zap.Strings("tools", firstOf(names, 20)), zap.Int("count", len(names)))
 	}
 	live := l.live
-	l.w.enter(StateReady, "", func(w *worker) { w.live, w.coming, w.offer = live, nil, o })
+	since := l.readyAt // also when it takes the place of one that was ready
+	l.w.enter(StateReady, "", func(w *worker) { w.live, w.coming, w.offer, w.status.Since = live, nil, o, since })
 	if old != nil {
 		l.retire(old)
 	}
@@ -173,7 +175,7 @@ func (l *life) failed() {
 	text := describeStart(err)
 	after := l.schedule(err)
 	if l.live != nil {
-		l.w.log.Warn("the changed server does not come up; the one before goes on serving", zap.String("err", text), zap.Duration("retry_after", after))
+		l.w.log.Log(l.level(text), "the changed server does not come up; the one before goes on serving", zap.String("err", text), zap.Duration("retry_after", after))
 		l.w.enter(StateDegraded, "its new configuration does not come up: "+text, func(w *worker) { w.coming = nil })
 		return
 	}
@@ -201,12 +203,7 @@ func (l *life) down(err error, text string, after time.Duration) {
 	if errors.Is(err, errUnauthorized) {
 		state = StateNeedsLogin
 	}
-	level := zap.WarnLevel
-	if text == l.said {
-		level = zap.DebugLevel // once is enough
-	}
-	l.said = text
-	l.w.log.Log(level, "server down", zap.String("state", string(state)), zap.String("err", text), zap.Duration("retry_after", after.Round(time.Millisecond)))
+	l.w.log.Log(l.level(text), "server down", zap.String("state", string(state)), zap.String("err", text), zap.Duration("retry_after", after.Round(time.Millisecond)))
 	withdraw := l.failures >= maxOfferedFailures
 	l.w.enter(state, text, func(w *worker) {
 		w.live, w.coming = nil, nil
@@ -215,6 +212,15 @@ func (l *life) down(err error, text string, after time.Duration) {
 			w.offer = nil
 		}
 	})
+}
+
+// level is that of a line about a failed start: the same reason is a warning only once.
+func (l *life) level(reason string) zapcore.Level {
+	if reason == l.said {
+		return zap.DebugLevel
+	}
+	l.said = reason
+	return zap.WarnLevel
 }
 
 // schedule sets the timer for the next start.

@@ -2,9 +2,13 @@ package upstream
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/traposd/traposd/mcp"
 	"github.com/traposd/traposd/mcp/wire"
@@ -156,13 +160,74 @@ func TestRestart(t *testing.T) {
 	b := start(t)
 	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "ok")})
 	b.offered("s")
-	pid := b.status("s").PID
+	before := b.awaitState("s", StateReady)
 	if err := b.r.Restart("s"); err != nil {
 		t.Fatal(err)
 	}
-	b.await("another process serves", func() bool { p := b.status("s").PID; return p != 0 && p != pid })
+	b.await("another process serves", func() bool { p := b.status("s").PID; return p != 0 && p != before.PID })
+	now := b.status("s")
+	if !now.Since.After(before.Since) || now.State != StateReady || now.Restarts != 0 {
+		t.Errorf("status %+v, before %+v", now, before)
+	}
+	b.await("the restart is reported", func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		last := b.states[len(b.states)-1]
+		return last.PID == now.PID && last.Since.Equal(now.Since)
+	})
+	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "tool=new")})
+	b.await("the changed one serves", func() bool { e, _ := b.entry("s"); return has(toolNames(e), "new") })
+	if s := b.status("s"); !s.Since.After(now.Since) {
+		t.Errorf("status %+v, before %+v", s, now)
+	}
 	if err := b.r.Restart("other"); !errors.Is(err, ErrUnknownServer) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestTransitionsAreReportedOnce: each with one event and one line in the log.
+func TestTransitionsAreReportedOnce(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "ok")})
+	e := b.offered("s")
+	if _, err := b.call(e, "exit", `{"code":7}`); err == nil {
+		t.Fatal("it did not exit")
+	}
+	b.await("it is back", func() bool { return b.status("s").Restarts == 1 && b.status("s").State == StateReady })
+	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "fail=bad_luck")})
+	b.awaitState("s", StateDegraded)
+	off := helper(t, "s", "ok")
+	off.Disabled = true
+	b.r.Reconcile([]mcpconfig.Server{off})
+	b.awaitState("s", StateOff)
+	off.Disabled = false
+	b.r.Reconcile([]mcpconfig.Server{off})
+	b.awaitState("s", StateReady)
+	b.r.Reconcile(nil)
+	b.await("it is gone", func() bool { return len(b.r.Status()) == 0 })
+	var got []State
+	b.mu.Lock()
+	for _, s := range b.states {
+		got = append(got, s.State)
+	}
+	b.mu.Unlock()
+	want := []State{
+		StateStarting, StateReady, StateBackingOff, StateStarting, StateReady, StateDegraded, StateOff, StateStarting, StateReady, StateStopping,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("states %v, want %v", got, want)
+	}
+	for message, times := range map[string]int{
+		"server starting": 3, "server ready": 3, "server down": 1, "the changed server does not come up": 1, "server off": 1, "server stopping": 1,
+	} {
+		n := b.logs.Filter(func(e observer.LoggedEntry) bool {
+			again := e.Level == zap.DebugLevel && message != "server starting" // the same failure once more
+			return strings.HasPrefix(e.Message, message) && !again
+		}).Len()
+		if n != times {
+			t.Errorf("%q was logged %d times, want %d", message, n, times)
+		}
 	}
 }
 

@@ -70,10 +70,13 @@ func TestCommandThatIsNotThere(t *testing.T) {
 	}
 	server.Env = server.Env[:len(server.Env)-1]
 	b.r.Reconcile([]mcpconfig.Server{server})
-	b.await("the folders are named", func() bool {
+	b.await("the folders are counted", func() bool {
 		err := b.status("s").Err
-		return strings.Contains(err, "/usr/bin") && !strings.Contains(err, name)
+		return strings.HasPrefix(err, "its command was not found in ") && strings.Contains(err, "folders: install it") && !strings.Contains(err, name)
 	})
+	if all := b.everythingLogged(); !strings.Contains(all, `"/usr/bin"`) || strings.Contains(all, name) {
+		t.Error("the log does not have all folders, or has the command")
+	}
 	self := helper(t, "s", "").Command.Reveal()
 	server.Command = mcpconfig.NewSecret(dir + "/server") // it is there a moment later, and found without an edit
 	server.Env = helper(t, "s", "ok").Env

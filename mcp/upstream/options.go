@@ -67,8 +67,8 @@ type Times struct {
 	Start      time.Duration // from the start of a server to the first complete list of its tools; 120 s
 	Call       time.Duration // from a call, or its last progress, to its result; 300 s
 	Drain      time.Duration // for the calls in flight on a server that is replaced or removed; 30 s
-	StdinClose time.Duration // from the closing of a child's stdin to SIGTERM; 5 s
-	Terminate  time.Duration // from SIGTERM to SIGKILL; 3 s
+	StdinClose time.Duration // from the closing of a child's stdin to SIGTERM; 5 s, in Close at most 4 s
+	Terminate  time.Duration // from SIGTERM to SIGKILL; 3 s, in Close at most 2 s
 	BackoffMin time.Duration // first pause before a server that failed is started again; doubled each time; 1 s
 	BackoffMax time.Duration // longest such pause; 60 s
 	Healthy    time.Duration // a server that has been ready for so long begins at BackoffMin again; 60 s

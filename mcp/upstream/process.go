@@ -13,8 +13,19 @@ import (
 // server are known even after they left its process group.
 const markerVariable = "TRAPOSD_SERVER_RUN"
 
-// sweepInterval is the pause between two looks at what is left of a process tree that was told to end.
-const sweepInterval = 10 * time.Millisecond
+// Pauses between two looks at what is left of a process tree that was told to end, doubled each time: a look reads all of
+// /proc, and many trees may end at once.
+const (
+	sweepMin = 10 * time.Millisecond
+	sweepMax = 160 * time.Millisecond
+)
+
+// What a process is given when the whole service ends, if its own times are not shorter: service managers wait for so
+// long and then kill everything (the service promises 10 s), and the machine may be busy with shutting down.
+const (
+	closingStdin     = 4 * time.Second // from the closing of its stdin to SIGTERM
+	closingTerminate = 2 * time.Second // from SIGTERM to SIGKILL
+)
 
 // killLimit is how long we wait for a process after SIGKILL. Only one that is stuck in the kernel takes longer; it is
 // left to the kernel then.
@@ -33,10 +44,11 @@ type command struct {
 // process is one child with all its descendants. One goroutine owns it from before its start until nothing is left of
 // it, since Linux sends the parent-death signal when the *thread* that forked ends (prctl(2), PR_SET_PDEATHSIG).
 type process struct {
-	cmd    *exec.Cmd
-	times  Times
-	tree   tree
-	marker string
+	cmd     *exec.Cmd
+	times   Times
+	closing <-chan struct{} // closed when the whole service ends
+	tree    tree
+	marker  string
 
 	in  *os.File // our end of its stdin
 	out *os.File // … stdout
@@ -51,9 +63,9 @@ type process struct {
 }
 
 // startProcess starts a command in a process tree of its own. The error is that of the start, as os/exec gives it.
-func startProcess(c command, times Times) (*process, error) {
+func startProcess(c command, times Times, closing <-chan struct{}) (*process, error) {
 	p := &process{
-		times: times, marker: c.marker,
+		times: times, closing: closing, marker: c.marker,
 		exited: make(chan struct{}), ended: make(chan struct{}), gone: make(chan struct{}),
 	}
 	p.cmd = &exec.Cmd{
@@ -133,31 +145,67 @@ func (p *process) sweep() {
 	if !p.tree.remains(p.marker) {
 		return
 	}
-	p.tree.terminate()
-	p.stopAt.CompareAndSwap(0, time.Now().Add(p.times.Terminate).UnixNano())
-	tick := time.NewTicker(sweepInterval)
-	defer tick.Stop()
+	p.terminate()
+	hasty := false
+	pause := sweepMin
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
 	for p.tree.remains(p.marker) {
-		if now := <-tick.C; now.UnixNano() > p.stopAt.Load() {
+		now := <-timer.C
+		if !hasty && isClosed(p.closing) {
+			hasty = true
+			p.stopAt.Store(min(p.stopAt.Load(), now.Add(closingTerminate).UnixNano()))
+		}
+		if now.UnixNano() > p.stopAt.Load() {
 			p.tree.kill()
 			return
 		}
+		pause = min(2*pause, sweepMax)
+		timer.Reset(pause)
 	}
 }
 
+// terminate asks all to end, and sets the time for SIGKILL if nobody has yet.
+func (p *process) terminate() {
+	grace := p.times.Terminate
+	if isClosed(p.closing) {
+		grace = min(grace, closingTerminate)
+	}
+	p.stopAt.CompareAndSwap(0, time.Now().Add(grace).UnixNano())
+	p.tree.terminate()
+}
+
 // stop ends the child and its descendants: it closes stdin, after times.StdinClose sends SIGTERM to the group, after
-// times.Terminate SIGKILL, and returns when all are gone. Without politeness SIGTERM comes at once.
+// times.Terminate SIGKILL, and returns when all are gone. Without politeness SIGTERM comes at once. When the whole
+// service ends, also while it is at it, closingStdin and closingTerminate bound those times.
 func (p *process) stop(polite bool) {
 	p.stopping.Store(true)
 	_ = p.in.Close()
-	if !polite || !within(p.exited, p.times.StdinClose) {
-		p.stopAt.CompareAndSwap(0, time.Now().Add(p.times.Terminate).UnixNano())
-		p.tree.terminate()
-		if !within(p.exited, p.times.Terminate) {
+	if !polite || !p.awaits(p.exited, p.times.StdinClose, closingStdin) {
+		p.terminate()
+		if !p.awaits(p.exited, p.times.Terminate, closingTerminate) {
 			p.tree.kill()
 		}
 	}
-	within(p.gone, p.times.Terminate+killLimit)
+	p.awaits(p.gone, p.times.Terminate+killLimit, closingTerminate+killLimit)
+}
+
+// awaits waits for c, at most limit, and from when the service ends at most hasty.
+func (p *process) awaits(c <-chan struct{}, limit, hasty time.Duration) bool {
+	deadline := time.Now().Add(limit)
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for closing := p.closing; ; {
+		select {
+		case <-c:
+			return true
+		case <-timer.C:
+			return false
+		case <-closing:
+			closing = nil
+			timer.Reset(min(hasty, time.Until(deadline)))
+		}
+	}
 }
 
 func within(c <-chan struct{}, limit time.Duration) bool {

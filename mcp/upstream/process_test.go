@@ -113,8 +113,10 @@ func TestShellWrapper(t *testing.T) {
 	b.await("the wrapped server goes with its shell", func() bool { return !living(inner) })
 }
 
-func TestTimesOfStopping(t *testing.T) {
-	b := start(t)
+func TestServersStopAllAtOnce(t *testing.T) {
+	t.Parallel()
+	const one = 2 * time.Second // for each of both waits
+	b := start(t, func(o *Options) { o.Times.StdinClose, o.Times.Terminate = one, one })
 	var servers []mcpconfig.Server
 	for i := range 8 {
 		servers = append(servers, helper(t, "s"+strconv.Itoa(i), "ignore-eof ignore-term"))
@@ -125,8 +127,44 @@ func TestTimesOfStopping(t *testing.T) {
 	}
 	begun := time.Now()
 	b.close()
-	if took := time.Since(begun); took < 600*time.Millisecond || took > 5*time.Second {
-		t.Errorf("eight stubborn servers took %v to stop; 600 ms is what one is given", took)
+	if took := time.Since(begun); took < 2*one-10*time.Millisecond || took > 8*one {
+		t.Errorf("eight stubborn servers took %v to stop; %v is what one is given", took, 2*one)
+	}
+}
+
+// TestServiceStopIsHasty gives servers all the time in the world, which the end of the service cuts short: also for those
+// that are being stopped already, and for those whose own child is what does not end.
+func TestServiceStopIsHasty(t *testing.T) {
+	t.Parallel()
+	b := start(t, func(o *Options) { o.Times.StdinClose, o.Times.Terminate = time.Hour, time.Hour })
+	dir := t.TempDir()
+	var servers []mcpconfig.Server
+	for i, mode := range []string{
+		"ignore-eof ignore-term", "ignore-eof ignore-term grandchild=" + dir + "/a", "grandchild=" + dir + "/b",
+		"ignore-eof ignore-term", "grandchild=" + dir + "/c", "ok",
+	} {
+		servers = append(servers, helper(t, "s"+strconv.Itoa(i), mode))
+	}
+	b.r.Reconcile(servers)
+	var pids []int
+	for _, s := range servers {
+		b.offered(s.Name)
+		pids = append(pids, b.status(s.Name).PID)
+	}
+	for _, file := range []string{"/a", "/b", "/c"} {
+		pids = append(pids, b.awaitPID(dir+file))
+	}
+	b.r.Reconcile(servers[:3])
+	b.await("the well-behaved one is gone", func() bool { return !living(pids[5]) })
+	begun := time.Now()
+	b.close() // fails after patience
+	if took := time.Since(begun); took < closingStdin+closingTerminate-10*time.Millisecond {
+		t.Errorf("it took %v: somebody was not given the time", took)
+	}
+	for _, pid := range pids {
+		if living(pid) {
+			t.Errorf("process %d is left", pid)
+		}
 	}
 }
 

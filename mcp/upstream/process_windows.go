@@ -153,13 +153,9 @@ func endOf(err error) string {
 // batchLine marks an argument that is a whole command line.
 const batchLine = "\x00line:"
 
-// wrapCommand returns what has to be started for a command that was found at path. Batch files run in cmd.exe, which
-// reads its command line by rules of its own: inside quotes everything is literal but `"` and `%`, so an argument with
-// one of those, or with a line break, is refused rather than passed on with another meaning.
+// wrapCommand returns what has to be started for a command that was found at path: for batch files cmd.exe.
 func wrapCommand(path string, args []string) (string, []string, error) {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".bat", ".cmd":
-	default:
+	if !isBatch(path) {
 		return path, args, nil
 	}
 	system, err := windows.GetSystemDirectory()
@@ -167,15 +163,9 @@ func wrapCommand(path string, args []string) (string, []string, error) {
 		return "", nil, fmt.Errorf("finding cmd.exe: %w", err)
 	}
 	shell := filepath.Join(system, "cmd.exe")
-	var line strings.Builder
-	for _, arg := range append([]string{path}, args...) {
-		if strings.ContainsAny(arg, "\"%\r\n\x00") {
-			return "", nil, failf(nil, "its command is a batch file, and an argument holds a quote, a percent sign or a line break, which cmd.exe would read as something else: call the program itself")
-		}
-		if strings.HasSuffix(arg, `\`) {
-			arg += `\` // so that the closing quote stays one for the program behind
-		}
-		line.WriteString(` "` + arg + `"`)
+	line, err := batchCommand(shell, path, args)
+	if err != nil {
+		return "", nil, err
 	}
-	return shell, []string{batchLine + `"` + shell + `" /d /v:off /s /c "` + line.String()[1:] + `"`}, nil
+	return shell, []string{batchLine + line}, nil
 }

@@ -10,7 +10,7 @@ import (
 // Rounds of reapRun, 10 ms each: reapLimit in all, of which a login shell is given the first reapLogin to end by itself.
 const (
 	reapLimit = 300
-	reapLogin = int(loginGrace / sweepInterval)
+	reapLogin = int(loginGrace / sweepMin)
 )
 
 // reapRun ends what is left of an earlier run: whatever carries its marker, and the group of a child that is provably the
@@ -41,7 +41,7 @@ func reapRun(old runs) int {
 		if len(left) == 0 {
 			break
 		}
-		time.Sleep(sweepInterval)
+		time.Sleep(sweepMin)
 	}
 	return len(ended)
 }

@@ -15,14 +15,18 @@ import (
 
 func formatID(id int64) json.RawMessage { return strconv.AppendInt(nil, id, 10) }
 
-// parseID reads an id of ours; some servers give numbers back as strings.
+// parseID reads an id of ours; some servers give numbers back as strings, or as `7.0` where their language has no integers.
 func parseID(raw json.RawMessage) (int64, bool) {
 	text := string(raw)
 	if s, ok := wire.String(raw); ok {
 		text = s
 	}
-	id, err := strconv.ParseInt(text, 10, 64)
-	return id, err == nil
+	if id, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return id, true
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	id := int64(f)
+	return id, err == nil && f == float64(id) && id >= 0 && id < 1<<53
 }
 
 // receive handles one message of the server. of is the call on whose own stream it came, nil if the stream is shared. It

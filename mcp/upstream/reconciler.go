@@ -153,9 +153,10 @@ func (r *Reconciler) Restart(name string) error {
 	return nil
 }
 
-// Close stops all servers at once, without draining, and waits until nothing of them is left: at most about 8 s with
-// the default times, however they behave. When ctx ends first, Close returns its cause and the rest goes on. The last
-// OnChange has been called before.
+// Close stops all servers at once, without draining, and waits until nothing of them is left. A child process is given 4 s
+// from the closing of its stdin to SIGTERM and 2 s more to SIGKILL, or what Times says if that is less; with what it
+// takes to look after them, that is at most about 7 s, however they behave. When ctx ends first, Close returns its cause
+// and the rest goes on. The last OnChange has been called before.
 func (r *Reconciler) Close(ctx context.Context) error {
 	r.mu.Lock()
 	first := !r.closed
@@ -169,6 +170,7 @@ func (r *Reconciler) Close(ctx context.Context) error {
 	r.mu.Unlock()
 	if first {
 		close(r.quit)
+		close(r.host.closing)
 	}
 	done := make(chan struct{})
 	go func() {

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/traposd/traposd/mcp"
+	"github.com/traposd/traposd/mcp/mirror"
 	"github.com/traposd/traposd/mcp/wire"
 )
 
@@ -75,7 +76,7 @@ type session struct {
 	hello     hello                         // what the handshake agreed on
 	renewing  *renewal                      // nil: none
 	logLevel  json.RawMessage               // for 2026-07-28, which has no logging/setLevel
-	headers   map[string][]paramHeader      // for 2026-07-28: by tool
+	headers   map[string][]mirror.Param     // for 2026-07-28: by tool
 	watched   map[string]bool               // for 2026-07-28: subscribed resources
 	listenOn  context.CancelFunc            // for 2026-07-28: ends subscriptions/listen
 }

@@ -28,7 +28,7 @@ type Status struct {
 	Source    mcpconfig.Source
 	Transport mcpconfig.Transport
 	State     State
-	Since     time.Time // when State was entered
+	Since     time.Time // when State was entered, or for a ready server when the run that serves took over from an earlier one
 	PID       int       // of the child process; 0: none
 	Tools     int       // tools offered now
 	Restarts  int       // starts after a failure, since the server was added

@@ -33,9 +33,9 @@ type stdioLink struct {
 	cause   error // set before gone is closed
 }
 
-// dialStdio starts a child process.
-func dialStdio(s *session, c command, mask *masker) (*stdioLink, error) {
-	p, err := startProcess(c, s.times)
+// dialStdio starts a child process. closing is closed when the whole service ends.
+func dialStdio(s *session, c command, mask *masker, closing <-chan struct{}) (*stdioLink, error) {
+	p, err := startProcess(c, s.times, closing)
 	if err != nil {
 		return nil, err
 	}

@@ -56,9 +56,34 @@ func TestCallsAreRelayedAsTheyAre(t *testing.T) {
 	}
 }
 
+// TestIDsOfEveryType: what a server asks under any id is answered under the very same, byte for byte, while one of ours is
+// in flight that may be the same number.
+func TestIDsOfEveryType(t *testing.T) {
+	t.Parallel()
+	b := start(t)
+	b.r.Reconcile([]mcpconfig.Server{helper(t, "s", "ok")})
+	e := b.offered("s")
+	client := &asker{answer: `{"roots":[]}`}
+	ids := []string{
+		`"text"`, `""`, `"7"`, `"\u00e9\u0000"`, `"é 🙂"`, `"` + strings.Repeat("x", 5000) + `"`,
+		`0`, `1`, `2`, `3`, `4`, `5`, `-7`, `9007199254740993`, `-9007199254740993`, `123456789012345678901234567890`, `1.5`, `1.0`, `1e3`, `-0`,
+	}
+	for _, id := range ids {
+		for _, method := range []string{"ping", "roots/list", "sampling/createMessage", "unknown/method"} {
+			result, err := b.callWith(context.Background(), e, "ask", `{"id":`+id+`,"method":"`+method+`"}`, nil, client)
+			if err != nil || text(t, result) != id {
+				t.Errorf("%s under the id %s: result %s, error %v", method, clip(id, 40), result, err)
+			}
+		}
+	}
+	if n := len(client.asked); n != 2*len(ids) {
+		t.Errorf("the client was asked %d times", n)
+	}
+}
+
 func TestProgressComesInOrderBeforeTheResult(t *testing.T) {
 	t.Parallel()
-	for _, mode := range []string{"ok", "string-ids"} {
+	for _, mode := range []string{"ok", "string-ids", "float-ids"} {
 		t.Run(mode, func(t *testing.T) {
 			b := start(t)
 			b.r.Reconcile([]mcpconfig.Server{helper(t, "s", mode)})

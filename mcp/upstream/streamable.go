@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/traposd/traposd/mcp"
+	"github.com/traposd/traposd/mcp/mirror"
 	"github.com/traposd/traposd/mcp/wire"
 )
 
@@ -137,7 +138,7 @@ func (l *httpLink) post(ctx context.Context, m *wire.Message, body []byte) (*htt
 	req.Header.Set("Accept", acceptBoth)
 	l.mark(req.Header)
 	if req.Header.Get(headerRevision) == revisionStateless && m.Method != "" {
-		setStatelessHeaders(req.Header, m, l.session.headersOf)
+		mirror.Set(req.Header, m, l.session.headersOf)
 	}
 	return l.remote.client.Do(req)
 }

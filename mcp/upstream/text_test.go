@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/traposd/traposd/mcp/wire"
 	"github.com/traposd/traposd/mcpconfig"
@@ -170,6 +170,19 @@ func TestIDOfCutLine(t *testing.T) {
 	}
 }
 
+func TestIDsOfOurs(t *testing.T) {
+	for raw, want := range map[string]int64{`7`: 7, `"7"`: 7, `7.0`: 7, `"7.0"`: 7, `7e0`: 7, `9007199254740991`: 1<<53 - 1} {
+		if got, ok := parseID(json.RawMessage(raw)); !ok || got != want {
+			t.Errorf("%s: %d, %v", raw, got, ok)
+		}
+	}
+	for _, raw := range []string{`7.5`, `"x"`, `""`, `null`, ``, `1e300`, `"NaN"`, `"Inf"`, `9007199254740993.0`, `-1.0`, `{}`} {
+		if got, ok := parseID(json.RawMessage(raw)); ok {
+			t.Errorf("%s: %d", raw, got)
+		}
+	}
+}
+
 func TestEvents(t *testing.T) {
 	input := "\ufeffretry: 1500\n\n:comment\nevent: endpoint\r\ndata: /x?y\r\n\r\nid: 1\ndata:{\ndata: }\nunknown: z\n\nid: a\x00b\ndata\n\ndata: cut off"
 	var got []event
@@ -200,19 +213,6 @@ func TestVersionsInOrder(t *testing.T) {
 	got := newest(filepath.Join(dir, "*", "bin"))
 	if len(got) != 1 || !strings.Contains(got[0], "v22.10.0") {
 		t.Errorf("newest is %v", got)
-	}
-}
-
-func TestStatelessHeaders(t *testing.T) {
-	marks := findHeaders(nil, json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"in":{"properties":{"n":{"type":"integer","x-mcp-header":"N"}}},"other":{"type":"string"}}}`), nil, 0)
-	h := http.Header{}
-	setStatelessHeaders(h, &wire.Message{Method: "tools/call", Params: json.RawMessage(`{"name":"é","arguments":{"region":" eu","in":{"n":42.0}}}`)}, func(string) []paramHeader { return marks })
-	for name, want := range map[string]string{
-		"Mcp-Method": "tools/call", "Mcp-Name": "=?base64?w6k=?=", "Mcp-Param-Region": "=?base64?IGV1?=", "Mcp-Param-N": "42",
-	} {
-		if got := h.Get(name); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
 	}
 }
 
@@ -253,6 +253,53 @@ func TestSlowLogDoesNotHoldTheServerUp(t *testing.T) {
 	<-done
 	if !strings.HasSuffix(tail.text(), "line 999") {
 		t.Errorf("the tail ends with %q", tail.text())
+	}
+}
+
+// TestStderrIsForwardedAtABoundedRate: what a server floods its stderr with is read, and not all of it logged.
+func TestStderrIsForwardedAtABoundedRate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.DebugLevel)
+		r, w := io.Pipe()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			drainStderr(r, &tail{}, zap.New(core))
+		}()
+		for range 3 {
+			for i := range 10 * loggedLinesPerTick {
+				if _, err := io.WriteString(w, "line "+strconv.Itoa(i)+"\x1b[31m\n"); err != nil {
+					t.Error(err)
+				}
+				synctest.Wait() // the log keeps up
+			}
+			pass(2 * loggedTick)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+		<-done
+		if n := logs.Len(); n != 3*loggedLinesPerTick {
+			t.Errorf("%d lines were logged", n)
+		}
+		if line := logs.All()[0].ContextMap()["line"]; line != "line 0" {
+			t.Errorf("the first is %q", line)
+		}
+	})
+}
+
+// TestNoiseIsSummarised: lines on stdout that are no messages are told of once, and counted in the end.
+func TestNoiseIsSummarised(t *testing.T) {
+	core, logs := observer.New(zap.DebugLevel)
+	n := noise{log: zap.New(core)}
+	for range 1000 {
+		n.add(nil)
+	}
+	n.report()
+	all := logs.All()
+	if len(all) != 2 || all[0].Level != zap.WarnLevel || all[1].ContextMap()["count"] != int64(1000) {
+		t.Errorf("logged %v", all)
 	}
 }
 

@@ -191,18 +191,19 @@ func (w *worker) wanted() wanted {
 	return out
 }
 
-// enter changes the state; only life calls it. The catalogue is told when the offer is not what it was.
+// enter changes the state; only life calls it. update may set status.Since where the state is entered again. The
+// catalogue is told when the offer is not what it was.
 func (w *worker) enter(state State, failure string, update func(*worker)) {
 	w.mu.Lock()
-	before := w.status.State
-	repeated := before == state && w.status.Err == failure
-	if before != state {
+	before := w.status
+	if before.State != state {
 		w.status.State, w.status.Since = state, time.Now()
 	}
 	w.status.Err = failure
 	if update != nil {
 		update(w)
 	}
+	repeated := before.State == state && before.Err == failure && before.Since.Equal(w.status.Since)
 	w.turned()
 	status := w.fullStatus()
 	w.mu.Unlock()

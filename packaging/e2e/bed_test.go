@@ -22,13 +22,15 @@ const limit = 3 * time.Minute
 // bed is one running traposd with a workspace of its own.
 type bed struct {
 	t         *testing.T
+	dir       string // holds all of it; its last element is a name that nothing else has
 	program   string
 	npm       string // the folder that setup filled
 	env       []string
 	workspace string
 	log       syncBuffer
 	service   *exec.Cmd
-	url       string
+	url       string // of the listener
+	gateway   string
 }
 
 // syncBuffer keeps what a process writes.
@@ -49,7 +51,13 @@ func (b *syncBuffer) String() string {
 	return b.buf.String()
 }
 
-// newBed builds the program and lays out its folders.
+func (b *syncBuffer) Reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.buf.Reset()
+}
+
+// newBed lays out the folders of a service.
 func newBed(t *testing.T) *bed {
 	t.Helper()
 	npm := os.Getenv("E2E_DIR")
@@ -61,8 +69,7 @@ func newBed(t *testing.T) *bed {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	b := &bed{t: t, npm: npm, program: filepath.Join(dir, "traposd"), workspace: filepath.Join(dir, "work")}
-	b.mustRun(exec.CommandContext(t.Context(), "go", "build", "-o", b.program, "github.com/traposd/traposd/cmd/traposd"))
+	b := &bed{t: t, dir: dir, npm: npm, program: build(t, "github.com/traposd/traposd/cmd/traposd"), workspace: filepath.Join(dir, "work")}
 	for _, d := range []string{b.workspace, filepath.Join(dir, "run")} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			t.Fatal(err)
@@ -107,29 +114,48 @@ func (b *bed) write(config string) {
 // start runs the service and waits until it answers.
 func (b *bed) start() {
 	b.t.Helper()
-	b.service = exec.Command(b.program, "run", "--workspace", b.workspace) //nolint:noctx // it is ended by SIGTERM, in stop
-	b.service.Env, b.service.Stderr = b.env, &b.log
-	if err := b.service.Start(); err != nil {
-		b.t.Fatal(err)
-	}
 	b.t.Cleanup(func() {
-		if b.service.ProcessState == nil {
-			_ = b.service.Process.Kill()
-			_ = b.service.Wait()
-		}
+		b.kill()
 		if b.t.Failed() {
 			b.t.Logf("the service's log:\n%s", b.log.String())
 		}
 	})
+	b.launch()
+	b.awaitListener()
+}
+
+// launch runs the service; its log begins anew. Whoever calls it kills or stops it.
+func (b *bed) launch() {
+	b.t.Helper()
+	b.log.Reset()
+	b.url, b.gateway = "", ""
+	b.service = exec.Command(b.program, "run", "--workspace", b.workspace) //nolint:noctx // it is ended by stop or kill
+	b.service.Env, b.service.Stderr = b.env, &b.log
+	if err := b.service.Start(); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// awaitListener waits until the service answers, and notes where.
+func (b *bed) awaitListener() {
+	b.t.Helper()
 	b.await("the listener", func() bool {
 		for line := range strings.Lines(b.log.String()) {
-			var event struct{ Msg, MCP string }
+			var event struct{ Msg, MCP, Gateway string }
 			if json.Unmarshal([]byte(line), &event) == nil && event.Msg == "listening" {
-				b.url = event.MCP
+				b.url, b.gateway = event.MCP, event.Gateway
 			}
 		}
 		return b.url != ""
 	})
+}
+
+// kill ends the service with SIGKILL, unless it has ended.
+func (b *bed) kill() {
+	if b.service != nil && b.service.ProcessState == nil {
+		_ = b.service.Process.Kill()
+		_ = b.service.Wait()
+	}
 }
 
 // stop ends the service as a service manager does, and fails if it takes longer than its bound.
@@ -154,12 +180,16 @@ func (b *bed) await(what string, there func() bool) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), limit)
 	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(50 * time.Millisecond) // most of these start a process each time
 	defer tick.Stop()
 	for !there() {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
+			if b.service != nil && b.service.ProcessState == nil {
+				_ = b.service.Process.Signal(syscall.SIGQUIT) // its goroutines go into the log
+				_ = b.service.Wait()
+			}
 			b.t.Fatalf("waited %v for %s in vain", limit, what)
 		}
 	}
@@ -167,24 +197,29 @@ func (b *bed) await(what string, there func() bool) {
 
 // server is one row of `traposd servers --json`.
 type server struct {
-	Name, State, Error string
-	PID, Tools         int
-	Since              time.Time
+	Name, State, Error, Transport string
+	PID, Tools                    int
+	Since                         time.Time
 }
 
-func (b *bed) server(name string) server {
+// servers are all rows, by name.
+func (b *bed) servers() map[string]server {
 	b.t.Helper()
 	var report struct{ Servers []server }
 	out := b.mustRun(b.command(b.program, "servers", "--json"))
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		b.t.Fatal(err)
 	}
+	rows := map[string]server{}
 	for _, s := range report.Servers {
-		if s.Name == name {
-			return s
-		}
+		rows[s.Name] = s
 	}
-	return server{}
+	return rows
+}
+
+func (b *bed) server(name string) server {
+	b.t.Helper()
+	return b.servers()[name]
 }
 
 // inspect asks through the inspector's command line, as a person would.

@@ -86,10 +86,7 @@ type behind struct{ name, entry string }
 // everythingServers builds the everything-server and starts those that are reached over HTTP.
 func everythingServers(b *bed) []behind {
 	b.t.Helper()
-	dir := filepath.Dir(b.program)
-	everything, modernOnly := filepath.Join(dir, "everything"), filepath.Join(dir, "modernonly")
-	b.mustRun(exec.CommandContext(b.t.Context(), "go", "build", "-o", everything, everythingServer))
-	b.mustRun(exec.CommandContext(b.t.Context(), "go", "build", "-tags", "e2e", "-o", modernOnly, "github.com/traposd/traposd/packaging/e2e/modernonly"))
+	everything, modernOnly := build(b.t, everythingServer), build(b.t, "github.com/traposd/traposd/packaging/e2e/modernonly")
 	return []behind{
 		{"session/http", `{"type": "http", "url": "` + serveEverything(b, everything, "-stateless=false") + `"}`},
 		{"session/stdio", fmt.Sprintf(`{"command": %q}`, everything)},

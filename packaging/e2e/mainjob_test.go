@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -91,30 +89,4 @@ func toolNames(t *testing.T, list string) []string {
 		names = append(names, tool.Name)
 	}
 	return names
-}
-
-// descendants are a process and all below it.
-func descendants(t *testing.T, root int) []int {
-	t.Helper()
-	children := map[int][]int{}
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range stats {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			continue // it ended meanwhile
-		}
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		// The name, in parentheses, may hold anything; the parent is the second field after it.
-		fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
-		parent, _ := strconv.Atoi(fields[1])
-		children[parent] = append(children[parent], pid)
-	}
-	all := []int{root}
-	for i := 0; i < len(all); i++ {
-		all = append(all, children[all[i]]...)
-	}
-	return all
 }

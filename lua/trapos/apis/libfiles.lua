@@ -8,6 +8,8 @@
 -- Functions return a result, or nil and {kind=..., message=...}; kinds: exists, no_space, read_only, is_directory, bad_path,
 -- not_found, mismatch, io.
 
+local sha256 = require("/apis/libsha256")
+
 local PART, NEW, OLD = ".trapos-part", ".trapos-new", ".trapos-old"
 -- The least that a file is charged for on the disk, whatever its size.
 local MIN_CHARGE = 500
@@ -165,12 +167,33 @@ local function append(path, data)
   return true
 end
 
---- Writes data at path. mode: "write" (create or replace), "create" (only when absent) or "append".
+-- The file must hold what has that SHA-256. Hashing takes a while, in which others run: what was hashed is compared once more.
+local function holds(path, expected, pause)
+  local before, problem = files.read(path)
+  if not before then
+    return nil, problem
+  end
+  local found = sha256.hash(before.data, pause)
+  local now = files.read(path)
+  if found ~= expected:lower() or not now or now.data ~= before.data then
+    return failure("mismatch", "/" .. before.path .. " holds something else than expected; nothing was changed. read it again")
+  end
+  return true
+end
+
+--- Writes data at path. mode: "write" (create or replace), "create" (only when absent) or "append". With expected, the file
+--- must be there and hold what has that SHA-256 (64 hexadecimal digits); pause lets others run meanwhile.
 --- Result: {path, bytes (written by this call), existed}. Missing parents are made.
-function files.write(path, data, mode)
+function files.write(path, data, mode, expected, pause)
   local clean, problem = files.resolve(path)
   if not clean then
     return nil, problem
+  end
+  if expected then
+    local same, changed = holds(clean, expected, pause)
+    if not same then
+      return nil, changed
+    end
   end
   local fine, why = check(clean, mode)
   if not fine then

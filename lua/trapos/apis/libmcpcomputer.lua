@@ -113,7 +113,8 @@ local function withPath(answer, name)
   return answer
 end
 
---- write-file: {path, dataBase64, mode? = write|append|create} -> {ok, path, bytes, existed | kind, errorBase64}.
+--- write-file: {path, dataBase64, mode? = write|append|create, expectedSha256?} -> {ok, path, bytes, existed | kind,
+--- errorBase64}.
 function computer.writeFile(payload, context)
   local data = bytes(payload, "data", context.pause)
   local mode = payload.mode or "write"
@@ -122,7 +123,11 @@ function computer.writeFile(payload, context)
   elseif not MODES[mode] then
     return badRequest("mode must be write, append or create")
   end
-  return withPath(filesAnswer(files.write(path(payload), data, mode)), "path")
+  local expected = payload.expectedSha256
+  if expected ~= nil and (type(expected) ~= "string" or #expected ~= 64) then
+    return badRequest("expectedSha256 must be 64 hexadecimal digits")
+  end
+  return withPath(filesAnswer(files.write(path(payload), data, mode, expected, context.pause)), "path")
 end
 
 --- read-file: {path, offset?, length?} -> {ok, path, dataBase64, size, offset, truncated}.

@@ -41,6 +41,8 @@ import (
 //	bad-schemas           offers tools with schemas that are no object schemas
 //	slow-start=MS         waits before it answers initialize
 //	string-ids            answers with ids turned into strings
+//	float-ids             answers with ids turned into fractional numbers, as languages without integers write them
+//	answer-notifications  answers notifications too, with an error whose id is null
 //	answer-twice          gives every answer twice, and one that nobody asked for
 //	ignore-cancel         finishes calls that are cancelled
 //	stdout-flood          writes 4 MiB to stdout without a newline before it answers
@@ -183,6 +185,9 @@ func (s *server) handle(m message) {
 		fmt.Fprintln(os.Stderr, "panic: out of cheese")
 		os.Exit(7)
 	}
+	if _, ok := s.sw["answer-notifications"]; ok && m.ID == nil {
+		s.send(`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"unknown method"}}`)
+	}
 	switch m.Method {
 	case "initialize":
 		if ms, err := strconv.Atoi(s.sw["slow-start"]); err == nil {
@@ -242,6 +247,9 @@ func (s *server) result(id json.RawMessage, result string) {
 	if _, ok := s.sw["string-ids"]; ok {
 		id = json.RawMessage(strconv.Quote(string(id)))
 	}
+	if _, ok := s.sw["float-ids"]; ok {
+		id = append(append(json.RawMessage{}, id...), ".0"...)
+	}
 	text := `{"jsonrpc":"2.0","id":` + string(id) + `,"result":` + result + `}`
 	if _, ok := s.sw["answer-twice"]; ok {
 		text += "\n" + `{"jsonrpc":"2.0","id":4711,"result":{}}` + "\n" + text
@@ -255,7 +263,7 @@ func (s *server) list(params json.RawMessage) string {
 		description = string(text)
 	}
 	tools := []string{`{"name":"echo","description":` + strconv.Quote(description) + `,"inputSchema":{"type":"object","x":9007199254740993},"future":1.0}`}
-	for _, name := range []string{"slow", "pid", "progress", "sample", "exit", "noisy-result", "big", "grow"} {
+	for _, name := range []string{"slow", "pid", "progress", "sample", "ask", "exit", "noisy-result", "big", "grow"} {
 		tools = append(tools, `{"name":"`+name+`","inputSchema":{"type":"object"}}`)
 	}
 	if name, ok := s.sw["tool"]; ok {

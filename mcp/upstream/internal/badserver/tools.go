@@ -16,6 +16,8 @@ import (
 //	pid           its process id
 //	progress      {"n"} progress notifications, then the result
 //	sample        asks the client for a sample and returns the answer
+//	ask           asks the client for {"method"} under the id {"id"}, raw, and returns the id of the answer, raw, as text;
+//	              an id of null is not waited for
 //	exit          exits with {"code"} in the middle of the call
 //	noisy-result  a line that is no JSON before the result
 //	big           a text of {"bytes"}
@@ -25,7 +27,8 @@ func (s *server) call(m message, cancelled <-chan struct{}) {
 		Name      string
 		Arguments struct {
 			MS, N, Code, Bytes int
-			File               string
+			File, Method       string
+			ID                 json.RawMessage
 		}
 		Meta struct{ ProgressToken json.RawMessage } `json:"_meta"`
 	}
@@ -55,7 +58,9 @@ func (s *server) call(m message, cancelled <-chan struct{}) {
 			s.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"extra":1.0}}`, p.Meta.ProgressToken, i+1))
 		}
 	case "sample":
-		text = s.ask("sampling/createMessage", `{"messages":[]}`)
+		text = answerOf(s.ask("", "sampling/createMessage", `{"messages":[]}`))
+	case "ask":
+		text = string(s.ask(string(p.Arguments.ID), p.Arguments.Method, `{}`).ID)
 	case "exit":
 		fmt.Fprintln(os.Stderr, "npm error 404 not found")
 		os.Exit(p.Arguments.Code)
@@ -80,16 +85,26 @@ func (s *server) call(m message, cancelled <-chan struct{}) {
 	s.result(m.ID, `{"content":[{"type":"text","text":`+string(quoted)+`}]}`)
 }
 
-// ask sends a request to the client and returns its answer, error or result, as text.
-func (s *server) ask(method, params string) string {
-	s.mu.Lock()
-	s.next++
-	id := strconv.Quote("ask-" + strconv.Itoa(s.next))
+// ask sends a request to the client and returns its answer. Without an id it gets one of its own; one of null, which
+// nobody can answer, is not waited for.
+func (s *server) ask(id, method, params string) message {
 	answer := make(chan message, 1)
+	s.mu.Lock()
+	if id == "" {
+		s.next++
+		id = strconv.Quote("ask-" + strconv.Itoa(s.next))
+	}
 	s.asked[id] = answer
 	s.mu.Unlock()
 	s.send(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + `}`)
-	m := <-answer
+	if id == "null" {
+		return message{}
+	}
+	return <-answer
+}
+
+// answerOf is an answer, error or result, as text.
+func answerOf(m message) string {
 	if m.Error != nil {
 		return string(m.Error)
 	}
