@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"image/png"
 	"strings"
 	"testing"
@@ -157,17 +158,40 @@ func TestConsoleThroughTheTools(t *testing.T) {
 		t.Errorf("the picture: %v", err)
 	}
 	w.done("exec-lua", at(map[string]any{"session": "s", "code": "seen = 0"}))
-	w.done("send-event", at(map[string]any{"event": "mine", "arguments": []any{7, "x"}}))
+	heard := make(chan any, 1)
+	go func() {
+		result, err := w.session.CallTool(t.Context(), &sdk.CallToolParams{Name: "exec-lua", Arguments: map[string]any{
+			"computer": "3", "timeoutMs": 60_000, "code": `return select(2, os.pullEvent("mine"))`,
+		}})
+		if err != nil {
+			heard <- err
+			return
+		}
+		heard <- result.StructuredContent.(map[string]any)["returns"]
+	}()
+	var got any
+	await(t, "the event to be heard", func() bool { // it is lost on a program that does not wait yet
+		w.done("send-event", at(map[string]any{"event": "mine", "arguments": []any{7, "x", map[string]any{"a": true}}}))
+		select {
+		case got = <-heard:
+			return true
+		default:
+			return false
+		}
+	})
+	if said := fmt.Sprint(got); !strings.Contains(said, "value:7") || !strings.Contains(said, "value:x") || !strings.Contains(said, "type:table") {
+		t.Errorf("the event came as %s", said)
+	}
 	if kind := w.refused("send-keys", at(map[string]any{"keys": []string{"nokey"}})); kind != "unknown_key" {
 		t.Errorf("an unknown key: %v", kind)
 	}
-	got := w.done("exec-lua", at(map[string]any{"session": "s", "code": "return seen"}))
-	if v := got["returns"].([]any)[0].(map[string]any)["value"]; v != 0.0 {
-		t.Errorf("the session forgot: %v", got)
+	seen := w.done("exec-lua", at(map[string]any{"session": "s", "code": "return seen"}))
+	if v := seen["returns"].([]any)[0].(map[string]any)["value"]; v != 0.0 {
+		t.Errorf("the session forgot: %v", seen)
 	}
-	got = w.done("exec-lua", at(map[string]any{"code": "return seen"}))
-	if v := got["returns"].([]any)[0].(map[string]any)["type"]; v != "nil" {
-		t.Errorf("a global outlived its call without a session: %v", got)
+	seen = w.done("exec-lua", at(map[string]any{"code": "return seen"}))
+	if v := seen["returns"].([]any)[0].(map[string]any)["type"]; v != "nil" {
+		t.Errorf("a global outlived its call without a session: %v", seen)
 	}
 	info := w.done("computer-info", at(map[string]any{}))["info"].(map[string]any)
 	if info["id"] != 3.0 || info["label"] != "base" || info["type"] != "computer" || info["width"] != 51.0 || len(info["peripherals"].([]any)) != 0 {
@@ -176,9 +200,9 @@ func TestConsoleThroughTheTools(t *testing.T) {
 	if got := w.done("reboot-computer", at(map[string]any{"waitSeconds": 60})); got["back"] != true {
 		t.Errorf("reboot: %v", got)
 	}
-	got = w.done("exec-lua", at(map[string]any{"session": "s", "code": "return seen"}))
-	if v := got["returns"].([]any)[0].(map[string]any)["type"]; v != "nil" {
-		t.Errorf("the session outlived the reboot: %v", got)
+	seen = w.done("exec-lua", at(map[string]any{"session": "s", "code": "return seen"}))
+	if v := seen["returns"].([]any)[0].(map[string]any)["type"]; v != "nil" {
+		t.Errorf("the session outlived the reboot: %v", seen)
 	}
 }
 

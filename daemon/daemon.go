@@ -173,6 +173,7 @@ func (d *Daemon) assemble() {
 		Logger:         d.log.Named("upstream"),
 		OnChange:       d.offers.running,
 		OnNotification: d.listener.Broadcast,
+		LogLevel:       d.listener.LogLevel,
 		ClientName:     "traposd", ClientVersion: d.version,
 		Environ: childEnviron,
 		RunDir:  d.settings.RuntimeDir, StateDir: d.stateFolder(),

@@ -7,14 +7,15 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/traposd/traposd/daemon/journal"
 	"github.com/traposd/traposd/mcpconfig"
 )
 
 // LogFormat is how log lines are written.
 type LogFormat string
 
-// The formats of TRAPOS_LOG_FORMAT. LogAuto is LogJournald if stderr is the journal, LogConsole if it is a terminal, and
-// LogJSON otherwise.
+// The formats of TRAPOS_LOG_FORMAT. LogAuto is journald's native protocol if stderr is the journal (LogJournald if that
+// cannot be spoken), LogConsole if it is a terminal, and LogJSON otherwise.
 const (
 	LogAuto     LogFormat = "auto"
 	LogJournald LogFormat = "journald" // JSON behind the <N> priority prefix of sd-daemon(3)
@@ -30,11 +31,35 @@ func (f LogFormat) valid() bool {
 func NewLogger(level zapcore.LevelEnabler, format LogFormat) *zap.Logger {
 	if format == LogAuto {
 		format = detectFormat(os.Stderr, os.Getenv("JOURNAL_STREAM"))
+		if format == LogJournald {
+			if core, err := newJournalCore(os.Stderr, level, ""); err == nil {
+				return journalLogger(core, level)
+			}
+		}
 	}
 	return newLogger(os.Stderr, level, format)
 }
 
+// newJournalCore writes to journald's socket (empty: the system's), and to w while there is no journald.
+func newJournalCore(w io.Writer, level zapcore.LevelEnabler, socket string) (zapcore.Core, error) {
+	return journal.New(journal.Options{
+		Level: level, Socket: socket, Identifier: "traposd", Events: journalEvents,
+		Encoder: newEncoder(LogJournald), Fallback: w,
+	})
+}
+
+// journalLogger says where in the code an entry comes from when somebody is looking for a fault.
+func journalLogger(core zapcore.Core, level zapcore.LevelEnabler) *zap.Logger {
+	return zap.New(core, zap.WithCaller(level.Enabled(zapcore.DebugLevel)))
+}
+
 func newLogger(w io.Writer, level zapcore.LevelEnabler, format LogFormat) *zap.Logger {
+	out := zapcore.Lock(zapcore.AddSync(w))
+	return zap.New(zapcore.NewCore(newEncoder(format), out, level), zap.ErrorOutput(out))
+}
+
+// newEncoder makes the lines of a format that is not LogAuto.
+func newEncoder(format LogFormat) zapcore.Encoder {
 	cfg := zap.NewProductionEncoderConfig()
 	cfg.EncodeTime = zapcore.RFC3339NanoTimeEncoder
 	cfg.EncodeDuration = zapcore.StringDurationEncoder
@@ -57,7 +82,7 @@ func newLogger(w io.Writer, level zapcore.LevelEnabler, format LogFormat) *zap.L
 	if format == LogJournald {
 		enc = priorityEncoder{enc}
 	}
-	return zap.New(zapcore.NewCore(enc, zapcore.Lock(zapcore.AddSync(w)), level), zap.ErrorOutput(zapcore.Lock(zapcore.AddSync(w))))
+	return enc
 }
 
 // detectFormat looks at what stderr is. systemd sets JOURNAL_STREAM to the device and inode of the stream that it

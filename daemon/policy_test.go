@@ -203,3 +203,50 @@ func TestPolicyAsksFirst(t *testing.T) {
 		t.Errorf("sessions: %v", sessions)
 	}
 }
+
+// The examples of the manual are good ones.
+func TestPolicyExamples(t *testing.T) {
+	manual, err := os.ReadFile(filepath.Join("..", "packaging", "doc", "policy.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, examples := filepath.Join(t.TempDir(), ownFileName), 0
+	for _, part := range strings.Split(string(manual), "```jsonc\n")[1:] {
+		example, _, _ := strings.Cut(part, "```")
+		if !strings.Contains(example, `"policy"`) {
+			example = `{"policy": [` + example + `]}`
+		}
+		if err := os.WriteFile(path, []byte(example), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, problems := readOwnFile(path, ownFile{})
+		if len(problems) > 0 || got.policy.Rules() == 0 {
+			t.Errorf("%s: %v", example, problems)
+		}
+		examples++
+	}
+	if examples != 2 {
+		t.Errorf("%d examples", examples)
+	}
+}
+
+// Each computer of a call has its own rule: one may not, one is cut short, one may.
+func TestPolicyOnManyComputers(t *testing.T) {
+	w := startWorld(t, ComputerOptions{ID: 1, Label: "hub"}, ComputerOptions{ID: 2, Label: "farm"}, ComputerOptions{ID: 3, Label: "far", Network: "other"})
+	w.own(`{"policy": [{"label": "hub", "readOnly": true}, {"network": "other", "maxRunSeconds": 0.5}]}`)
+	_, got := w.call("exec-lua", map[string]any{"computers": []string{"*"}, "timeoutMs": 60_000, "code": `
+		if os.getComputerID() == 3 then while true do end end
+		return "done"`})
+	var results []string
+	for _, r := range got["results"].([]any) {
+		r := r.(map[string]any)
+		failure, _ := r["error"].(map[string]any)
+		results = append(results, fmt.Sprintf("%v %v %v", r["computer"], r["ok"], failure["kind"]))
+		if failure["kind"] == "timeout" && !strings.Contains(fmt.Sprint(failure["message"]), "traposd.json:1:49") {
+			t.Errorf("the limit is nobody's: %v", failure)
+		}
+	}
+	if want := "1:hub false denied, 2:farm true <nil>, 3:far false timeout"; strings.Join(results, ", ") != want {
+		t.Errorf("%s, want %s", strings.Join(results, ", "), want)
+	}
+}

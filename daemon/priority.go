@@ -5,6 +5,8 @@ import (
 
 	"go.uber.org/zap/buffer"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/traposd/traposd/daemon/journal"
 )
 
 // priorityEncoder puts the <N> prefix of sd-daemon(3) before each line, which journald strips and keeps as PRIORITY:
@@ -20,7 +22,7 @@ func (e priorityEncoder) EncodeEntry(entry zapcore.Entry, fields []zapcore.Field
 	}
 	out := lines.Get()
 	out.AppendByte('<')
-	out.AppendString(strconv.Itoa(priority(entry.Level)))
+	out.AppendString(strconv.Itoa(journal.Priority(entry.Level)))
 	out.AppendByte('>')
 	_, _ = out.Write(line.Bytes()) // a Buffer's Write does not fail
 	line.Free()
@@ -28,18 +30,3 @@ func (e priorityEncoder) EncodeEntry(entry zapcore.Entry, fields []zapcore.Field
 }
 
 var lines = buffer.NewPool()
-
-// priority is the syslog severity (RFC 5424, section 6.2.1) of a level.
-func priority(level zapcore.Level) int {
-	switch {
-	case level >= zapcore.DPanicLevel:
-		return 2
-	case level == zapcore.ErrorLevel:
-		return 3
-	case level == zapcore.WarnLevel:
-		return 4
-	case level == zapcore.DebugLevel:
-		return 7
-	}
-	return 6
-}

@@ -112,8 +112,8 @@ func newPrefix() string {
 func (g *Gateway) Registry() *Registry { return g.registry }
 
 // ServeHTTP upgrades requests for Path to WebSocket connections and hands everything else to Options.Files. A request
-// with an Origin header comes from a web page, and no web page is a computer: it is refused with 403. The Host header is
-// not judged, since computers reach the gateway under any name of the network.
+// for Path with an Origin or a Sec-Fetch-Site header comes from a web page, and no web page is a computer: it is refused
+// with 403. The Host header is not judged, since computers reach the gateway under any name of the network.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != Path {
 		if g.opts.Files == nil {
@@ -123,9 +123,11 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.opts.Files.ServeHTTP(w, r)
 		return
 	}
-	if len(r.Header["Origin"]) > 0 {
-		http.Error(w, "this gateway is for computers in the game; web pages may not connect to it", http.StatusForbidden)
-		return
+	for _, name := range [...]string{"Origin", "Sec-Fetch-Site"} {
+		if len(r.Header[name]) > 0 {
+			http.Error(w, "header "+name+": this gateway is for computers in the game, which send none; web pages may not connect to it", http.StatusForbidden)
+			return
+		}
 	}
 	if !websocket.IsWebSocketUpgrade(r) {
 		w.Header().Set("Upgrade", "websocket")

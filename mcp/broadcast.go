@@ -146,17 +146,12 @@ func (c *call) setLevel(ctx context.Context, snapshot *snapshot) ([][]byte, *wir
 		return emptyResult, nil
 	}
 	c.session.mu.Lock()
-	c.session.level = level
+	c.session.level, c.session.levelSet = level, true
 	c.session.mu.Unlock()
-	sessions, _ := c.endpoint.clients()
-	for _, s := range sessions {
-		s.mu.Lock()
-		level = min(level, s.level)
-		s.mu.Unlock()
-	}
+	wanted, _ := c.endpoint.l.LogLevel()
 	ctx, cancel := context.WithTimeout(ctx, setLevelTimeout)
 	defer cancel()
-	params := mustJSON(map[string]string{"level": logLevels[level]})
+	params := mustJSON(map[string]string{"level": wanted})
 	var group sync.WaitGroup
 	for i := range snapshot.entries {
 		entry := &snapshot.entries[i]
@@ -170,4 +165,21 @@ func (c *call) setLevel(ctx context.Context, snapshot *snapshot) ([][]byte, *wir
 	}
 	group.Wait()
 	return emptyResult, nil
+}
+
+// LogLevel is the level that servers are to be set to: the most talkative one that a session wants. ok is false if no session
+// has set any, and servers send what they see fit. A server that comes up when it is set has to be told.
+func (l *Listener) LogLevel() (level string, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lowest := levelOff
+	for _, s := range l.sessions {
+		s.mu.Lock()
+		lowest, ok = min(lowest, s.level), ok || s.levelSet
+		s.mu.Unlock()
+	}
+	if !ok {
+		return "", false
+	}
+	return logLevels[lowest], true
 }

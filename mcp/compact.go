@@ -19,10 +19,10 @@ const (
 
 // Bounds of what find-tools takes and gives.
 const (
-	defaultFound  = 8        // tools with their definitions, if the client does not say how many
+	defaultFound  = 5        // tools with their definitions, if the client does not say how many
 	maxFound      = 50       // the same, whatever it says
 	maxFoundBytes = 32 << 10 // of their definitions; the best one is given whatever its size
-	maxFoundNames = 100      // further ones, by name only
+	maxFoundNames = 50       // further ones, by name only
 	maxQuery      = 1 << 10  // bytes of a query
 	maxNamed      = 50       // servers, and tools of none, in the description
 )

@@ -115,7 +115,7 @@ func TestFindToolsIsBounded(t *testing.T) {
 	}
 	b := compactBed(t, large)
 	got := b.find(t, `{"query":"tool","limit":1000}`)
-	equal(t, "in full, by name, all", fmt.Sprint(len(got.Tools), len(got.More), got.Matched), "1 100 200")
+	equal(t, "in full, by name, all", fmt.Sprint(len(got.Tools), len(got.More), got.Matched), "1 50 200")
 	list := b.post(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`).body
 	if len(list) > 4<<10 {
 		t.Errorf("the list of compact mode has %d bytes", len(list))

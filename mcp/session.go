@@ -58,6 +58,7 @@ type session struct {
 	asked         int64 // ids given to requests to the client
 	told          sums  // the lists that the client knows, or knows to have changed
 	level         logLevel
+	levelSet      bool                       // by the client
 	subscriptions map[string]watchedResource // by exposed URI
 }
 

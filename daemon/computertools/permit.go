@@ -130,8 +130,8 @@ func (s *Server) isNoFolder(ctx context.Context, to target, path string) bool {
 
 // carryOut does a deed that a computer answers at once, if it may be done, and leaves its line in the log.
 func (s *Server) carryOut(ctx context.Context, to target, d deed, payload map[string]any, reply interface{ failure() *Failure }) (policy.Computer, error) {
-	start := s.now()
 	p := s.permit(ctx, to, d)
+	start := s.now()
 	if p.err == nil {
 		p.err = s.ask(ctx, p.to, d.tool, payload, reply)
 	}

@@ -193,6 +193,7 @@ func TestFoldersAndFiles(t *testing.T) {
 	for _, c := range []struct{ policy, tool, arguments, listed, want string }{
 		{`{"write":{"allow":["a/*"]}}`, "delete-file", `"path":"a/b","recursive":true`, notAFolder, "ok"},
 		{`{"write":{"allow":["a/*"]}}`, "delete-file", `"path":"a/b","recursive":true`, folder, "denied"},
+		{`{"write":{"allow":["a/*"]}}`, "delete-file", `"path":"a/b","recursive":true`, "rubbish", "denied"},
 		{`{"write":{"allow":["a/*"]}}`, "delete-file", `"path":"a/b"`, "", "ok"},
 		{`{"write":{"allow":["a/**"]}}`, "delete-file", `"path":"a/b","recursive":true`, "", "ok"},
 		{`{"write":{"allow":["c/**"]}}`, "delete-file", `"path":"a/b","recursive":true`, "", "denied"},

@@ -77,9 +77,9 @@ func question(client string, d deed, asking []*permission) string {
 		client = "an MCP client"
 	}
 	fmt.Fprintf(&b, "May %s use %s on %s? The policy at %s (%s) asks you first.",
-		plain(client), d.tool, plain(namesOf(asking)), asking[0].verdict.Rule, asking[0].verdict.Clause)
+		line(client), d.tool, line(namesOf(asking)), asking[0].verdict.Rule, asking[0].verdict.Clause)
 	for _, path := range d.paths() {
-		fmt.Fprintf(&b, "\nPath: %s", strings.ReplaceAll(plain(path), "\n", " "))
+		fmt.Fprintf(&b, "\nPath: %s", line(path))
 	}
 	if d.shown != "" {
 		text, cut := d.shown, ""
@@ -90,6 +90,9 @@ func question(client string, d deed, asking []*permission) string {
 	}
 	return b.String()
 }
+
+// line is plain text that cannot pass for several lines.
+func line(text string) string { return strings.ReplaceAll(plain(text), "\n", " ") }
 
 // plain is text without anything that changes how the rest looks: control characters, and those that turn its direction.
 func plain(text string) string {

@@ -76,12 +76,12 @@ func latin1(text string) (string, bool) {
 // walk follows the pattern along a path. at[i] says whether the first i parts of the pattern may stand for the whole path;
 // passed, whether the whole pattern stands for the path or for a folder that it is in.
 func (p pattern) walk(names []string) (at []bool, passed bool) {
-	at = make([]bool, len(p)+1)
+	at, next := make([]bool, len(p)+1), make([]bool, len(p)+1)
 	at[0] = true
 	p.skip(at)
 	passed = at[len(p)]
 	for _, name := range names {
-		next := make([]bool, len(p)+1)
+		clear(next)
 		for i, here := range at[:len(p)] {
 			switch {
 			case !here:
@@ -91,7 +91,7 @@ func (p pattern) walk(names []string) (at []bool, passed bool) {
 				next[i+1] = true
 			}
 		}
-		at = next
+		at, next = next, at
 		p.skip(at)
 		passed = passed || at[len(p)]
 	}

@@ -176,12 +176,14 @@ func (p *Policy) Relay(from Computer, r Request, isTool bool) Verdict {
 	if rule == nil {
 		return v
 	}
-	v.Rule, v.MaxRun, v.Detail = rule.at, rule.maxRun, "the rule does not let "+from.TraposID+" send it that"
-	if rule.broken || !rule.grants(from, r.Tool) {
+	switch {
+	case rule.broken:
+		return p.Decide(r)
+	case !rule.grants(from, r.Tool):
+		v.Rule, v.Detail = rule.at, "the rule does not let "+from.TraposID+" send it that"
 		return v
-	}
-	if !isTool {
-		return Verdict{Rule: rule.at, MaxRun: rule.maxRun}
+	case !isTool:
+		return Verdict{Rule: rule.at}
 	}
 	v = p.Decide(r)
 	if v.Outcome == Ask {

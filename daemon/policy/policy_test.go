@@ -90,6 +90,8 @@ func TestDecisions(t *testing.T) {
 		{`[{"read":{"deny":["secret"]}}]`, "read-file secret./x", "deny read.deny"},
 		{`[{"read":{"deny":["secret."]}}]`, "read-file secret/x", "deny read.deny"},
 		{`[{"read":{"deny":["secret"]}}]`, "read-file secrets", "allow"},
+		{`[{"read":{"deny":["→"]}}]`, "read-file →/x", "deny read.deny"},
+		{`[{"read":{"deny":["a/**/**/b"]}}]`, "read-file a/x/b", "deny read.deny"},
 		{`[{"read":{"deny":["É"]}}]`, "read-file \xe9", "deny read.deny"},
 		{`[{"read":{"deny":["É/x"]}}]`, "read-file É/X", "deny read.deny"},
 		{`[{"read":{"deny":["secretfile.txt"]}}]`, "read-file SECRET~1.TXT", "deny read.deny"},
@@ -189,6 +191,10 @@ func TestRelay(t *testing.T) {
 			t.Errorf("%s: %s: %s, want %s", c.policy, c.call, got, c.want)
 		}
 	}
+	broken, _ := parse(t, `[{"relay":[{"from":"hub"}],"x":1}]`)
+	if v := broken.Relay(hub, request("status"), false); v.Outcome != Deny || v.Clause != "broken" {
+		t.Errorf("%+v", v)
+	}
 	unread := Unread("traposd.json")
 	if v := unread.Relay(hub, request("status"), false); v.Outcome != Deny {
 		t.Errorf("%+v", v)
@@ -199,6 +205,9 @@ func TestRelay(t *testing.T) {
 func TestProblems(t *testing.T) {
 	for _, c := range []struct{ policy, at, words string }{
 		{`{}`, "{", "array of rules"},
+		{`[` + strings.Repeat(`{},`, 257) + `]`, "[", "256 rules"},
+		{`[{"label":[` + strings.Repeat(`"a",`, 257) + `]}]`, `["a"`, "256 patterns"},
+		{`[{"read":{"deny":["` + strings.Repeat("a", 257) + `"]}}]`, `"a`, "256 bytes"},
 		{`[7]`, "7", "must be an object"},
 		{`[{"canary":1}]`, `"canary"`, "there are label, maxRunSeconds"},
 		{`[{"readonly":true}]`, `"readonly"`, "readOnly"},
@@ -278,5 +287,22 @@ func TestMatch(t *testing.T) {
 		if match(c.pattern, c.name) != c.want {
 			t.Errorf("%q %q: not %v", c.pattern, c.name, c.want)
 		}
+	}
+}
+
+// A call is held against every rule and pattern: what the largest policy costs.
+func BenchmarkDecide(b *testing.B) {
+	rule := `{"label":"x*y*z","tools":{"allow":["read-*"]}},`
+	patterns := strings.Repeat(`"**/*a*/**/b",`, maxPatterns)
+	for name, text := range map[string]string{
+		"small":   `[{"network":"home","write":{"deny":["startup","**/*.key"],"allow":["data/**"]}}]`,
+		"largest": `[` + strings.Repeat(rule, maxRules-1) + `{"write":{"deny":[` + patterns + `],"ask":[` + patterns + `]}}]`,
+	} {
+		p, r := sound(b, text), request("write-file data/"+strings.Repeat("a/", 20)+"x")
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				p.Decide(r)
+			}
+		})
 	}
 }

@@ -251,28 +251,57 @@ func BenchmarkThrough(b *testing.B) {
 
 // BenchmarkRatio takes turns between the two, 20 calls of each client at a time, so that the rest of the machine slows
 // both alike. "ratio" is our rate by the bare handler's, and "added" our median time less its, both the median of all
-// turns.
+// turns. Read "added" of stdio against that of BenchmarkRatioOfLeast.
 func BenchmarkRatio(b *testing.B) {
-	throughUs(b, func(b *testing.B, clients int, url string) {
-		const each = 20
-		bare, closeBare := poster(clients, serve(b, http.HandlerFunc(swiftHTTP)), "t")
-		defer closeBare()
-		ours, closeOurs := poster(clients, url, "s__t")
-		defer closeOurs()
-		var ratios []float64
-		var added []time.Duration
-		for b.Loop() {
-			all, median := turn(b, clients, each, bare)
-			allOurs, medianOurs := turn(b, clients, each, ours)
-			ratios = append(ratios, all.Seconds()/allOurs.Seconds())
-			added = append(added, medianOurs-median)
-		}
-		slices.Sort(ratios)
-		b.ReportMetric(ratios[len(ratios)/2], "ratio")
-		slices.Sort(added)
-		b.ReportMetric(float64(added[len(added)/2].Nanoseconds())/1000, "added-p50-µs")
-		b.ReportMetric(0, "ns/op")
-	})
+	throughUs(b, func(b *testing.B, clients int, url string) { ratio(b, clients, url, "s__t") })
+}
+
+// BenchmarkRatioOfLeast is BenchmarkRatio with the least that a relay to a child process can be: a net/http handler that
+// parses the request and passes it on with nothing but a table of ids. What it adds is the price of a second process.
+func BenchmarkRatioOfLeast(b *testing.B) {
+	for _, clients := range []int{1, 16, 64} {
+		b.Run("stdio/"+itoa(clients), func(b *testing.B) {
+			d := startDirect(b)
+			ratio(b, clients, serve(b, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					return
+				}
+				m, err := wire.Parse(body)
+				if err == nil {
+					err = d.call()
+				}
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write(wire.Response(m.ID, swift(m)).Append(nil))
+			})), "t")
+			d.close(b)
+		})
+	}
+}
+
+func ratio(b *testing.B, clients int, url, tool string) {
+	const each = 20
+	bare, closeBare := poster(clients, serve(b, http.HandlerFunc(swiftHTTP)), "t")
+	defer closeBare()
+	ours, closeOurs := poster(clients, url, tool)
+	defer closeOurs()
+	var ratios []float64
+	var added []time.Duration
+	for b.Loop() {
+		all, median := turn(b, clients, each, bare)
+		allOurs, medianOurs := turn(b, clients, each, ours)
+		ratios = append(ratios, all.Seconds()/allOurs.Seconds())
+		added = append(added, medianOurs-median)
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "ratio")
+	slices.Sort(added)
+	b.ReportMetric(float64(added[len(added)/2].Nanoseconds())/1000, "added-p50-µs")
+	b.ReportMetric(0, "ns/op")
 }
 
 // turn is the time of all calls together and the median of one.

@@ -211,6 +211,7 @@ func (s *session) renewed(r *renewal, epoch int) {
 		return
 	}
 	s.touch(kindTools, kindPrompts, kindResources, kindTemplates) // it has probably been started anew
+	s.adoptLogLevel()
 }
 
 // clip bounds a text that came from a server, for messages.

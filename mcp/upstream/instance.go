@@ -51,6 +51,9 @@ func startInstance(ctx context.Context, server mcpconfig.Server, options *Option
 	}
 	i.session = newSession(server.Name, log, times, identity{options.ClientName, options.ClientVersion})
 	id := server.ID()
+	if options.LogLevel != nil {
+		i.session.logs = options.LogLevel
+	}
 	i.session.notified = func(method string, params json.RawMessage) { options.OnNotification(id, method, params) }
 	go func() {
 		defer close(i.done)

@@ -161,7 +161,14 @@ func (l *life) promote() {
 	}
 	live := l.live
 	since := l.readyAt // also when it takes the place of one that was ready
-	l.w.enter(StateReady, "", func(w *worker) { w.live, w.coming, w.offer, w.status.Since = live, nil, o, since })
+	offered := false   // before: clients could set the log level of the instance that is gone
+	l.w.enter(StateReady, "", func(w *worker) {
+		offered = w.offer != nil
+		w.live, w.coming, w.offer, w.status.Since = live, nil, o, since
+	})
+	if offered {
+		live.session.adoptLogLevel()
+	}
 	if old != nil {
 		l.retire(old)
 	}

@@ -38,6 +38,10 @@ type Options struct {
 	// notifications/resources/updated, …). Per server, calls come in the order of arrival; a slow one delays that server.
 	OnNotification func(serverID, method string, params json.RawMessage)
 
+	// LogLevel is asked for what a server that comes up is to log, a level as logging/setLevel has it; ok is false if nobody
+	// has said. It does not block. nil: servers are told by who calls them only.
+	LogLevel func() (level string, ok bool)
+
 	// OnStatus is given every change of a server's state. Calls come outside of all locks, per server in order; a slow one
 	// delays that server.
 	OnStatus func(Status)

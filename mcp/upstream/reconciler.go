@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"go.uber.org/zap"
@@ -214,9 +215,14 @@ func (r *Reconciler) publishing() {
 		if sameOfferings(last, now) {
 			continue
 		}
-		last = now
 		r.options.Logger.Debug("the servers offer something else now", zap.Int("servers", len(entries)))
 		r.options.OnChange(entries)
+		for _, o := range now {
+			if !slices.ContainsFunc(last, func(before offering) bool { return before.worker == o.worker }) {
+				o.worker.adoptLogLevel() // from here on, clients that set it reach the server themselves
+			}
+		}
+		last = now
 	}
 }
 

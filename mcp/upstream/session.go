@@ -59,6 +59,7 @@ type session struct {
 
 	notified func(method string, params json.RawMessage) // what belongs to no call
 	changed  [kinds]chan struct{}                        // one slot each: that list is not what it was
+	logs     func() (level string, ok bool)              // what it is to log; see Options.LogLevel
 
 	background sync.WaitGroup // answers to the server, and cancellations
 	slots      chan struct{}  // bounds the answers
@@ -85,6 +86,7 @@ func newSession(name string, log *zap.Logger, times Times, client identity) *ses
 	s := &session{
 		name: name, log: log, times: times, client: client,
 		notified: func(string, json.RawMessage) {},
+		logs:     func() (string, bool) { return "", false },
 		slots:    make(chan struct{}, maxServerRequests),
 		calls:    map[int64]*call{},
 		inbound:  map[string]context.CancelFunc{},
