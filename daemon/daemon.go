@@ -12,10 +12,13 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/traposd/traposd/daemon/computertools"
 	"github.com/traposd/traposd/daemon/notify"
+	"github.com/traposd/traposd/daemon/page"
 	"github.com/traposd/traposd/daemon/policy"
+	"github.com/traposd/traposd/daemon/recent"
 	"github.com/traposd/traposd/daemon/watch"
 	"github.com/traposd/traposd/gateway"
 	"github.com/traposd/traposd/mcp"
@@ -48,13 +51,20 @@ type Daemon struct {
 	gate                 gate
 	storing              sync.Mutex // held while a state file is read, changed and written
 	metrics              *metrics
+	events               *recent.Events
+	page                 *page.Page
 	notifier             *notify.Notifier // nil: no service manager wants to know
 	password             *password
 }
 
 // New returns a service that has not started.
 func New(settings Settings, version string, log *zap.Logger) *Daemon {
-	return &Daemon{settings: settings, version: version, log: log, ready: make(chan struct{}), password: newPassword(settings.Password)}
+	events := recent.New(zapcore.InfoLevel)
+	log = log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core { return zapcore.NewTee(core, events) }))
+	return &Daemon{
+		settings: settings, version: version, log: log, events: events,
+		ready: make(chan struct{}), password: newPassword(settings.Password),
+	}
 }
 
 // Ready is closed when the service can be used.
@@ -178,6 +188,7 @@ func (d *Daemon) assemble() {
 	r.watch = d.watcher.Set
 	d.reloader = r
 	d.metrics = newMetrics(d.statusReport)
+	d.page = newPage(d)
 	r.reloads = d.metrics.reloads
 }
 
@@ -212,6 +223,7 @@ func (d *Daemon) stop(servers *httpServers, ctl *control) error {
 		wg.Go(func() { errs[2] = d.gateway.Close(ctx) })
 	}
 	wg.Go(func() { errs[3] = ctl.close(ctx) })
+	wg.Go(d.page.Close)
 	wg.Wait()
 	return errors.Join(append(errs, servers.close(ctx))...)
 }

@@ -94,6 +94,7 @@ func (d *Daemon) statusReport() StatusReport {
 		Version: reportVersion, Service: d.serviceReport(), Files: filesReport(now.set),
 		Servers: servers.Servers, Problems: servers.Problems, Pending: d.pendingReport().Masked().Pending,
 		Computers: d.computersReport().Computers, Sessions: []SessionReport{},
+		Warnings: recentWarnings(d.events, time.Now()),
 	}
 	for _, s := range d.listener.Sessions() {
 		report.Sessions = append(report.Sessions, SessionReport{Client: s.Client, Revision: s.Revision, Since: s.Since, Streams: s.Streams})

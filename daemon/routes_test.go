@@ -11,7 +11,10 @@ func TestRoutes(t *testing.T) {
 	says := func(what string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, what) })
 	}
-	table := routes{all: says("all"), views: says("view"), metrics: says("metrics"), notFound: says("nothing")}
+	table := routes{
+		all: says("all"), views: says("view"), metrics: says("metrics"), notFound: says("nothing"),
+		page: says("page"), pageData: says("data"), health: says("health"), readiness: says("readiness"),
+	}
 	for _, row := range []struct{ method, target, want string }{
 		{"POST", "/mcp", "all"},
 		{"POST", "/mcp/", "all"},
@@ -23,7 +26,14 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/x/../mcp", "nothing"},
 		{"GET", "/metrics", "metrics"},
 		{"POST", "/metrics", "nothing"},
-		{"GET", "/", "nothing"},
+		{"GET", "/", "page"},
+		{"POST", "/", "nothing"},
+		{"GET", "/ui/page.css", "page"},
+		{"GET", "/ui/live", "data"},
+		{"HEAD", "/ui/screen?network=x", "data"},
+		{"GET", "/healthz", "health"},
+		{"GET", "/readyz", "readiness"},
+		{"GET", "/index.html", "nothing"},
 		{"OPTIONS", "*", "nothing"},
 	} {
 		w := httptest.NewRecorder()

@@ -2,8 +2,12 @@ package daemon
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
+	"go.uber.org/zap/zapcore"
+
+	"github.com/traposd/traposd/daemon/recent"
 	"github.com/traposd/traposd/gateway"
 	"github.com/traposd/traposd/mcp/upstream"
 	"github.com/traposd/traposd/mcpconfig"
@@ -102,6 +106,12 @@ type SessionReport struct {
 	Streams  int       `json:"streams"`
 }
 
+// SessionsReport is the form of `traposd sessions --json`.
+type SessionsReport struct {
+	Version  int             `json:"version"`
+	Sessions []SessionReport `json:"sessions"`
+}
+
 // StatusReport is the form of `traposd status --json`: all that can be asked, at one moment.
 type StatusReport struct {
 	Version   int              `json:"version"`
@@ -112,6 +122,33 @@ type StatusReport struct {
 	Pending   []Pending        `json:"pending"`
 	Computers []ComputerReport `json:"computers"`
 	Sessions  []SessionReport  `json:"sessions"`
+	Warnings  []recent.Event   `json:"warnings"` // of the last quarter of an hour, at most 20, each kind once, oldest first
+}
+
+// Bounds of what a status says of the log.
+const (
+	warningsSpan = 15 * time.Minute
+	maxWarnings  = 20
+)
+
+// recentWarnings are the warnings and errors of late; of those that say the same of the same, the last.
+func recentWarnings(events *recent.Events, now time.Time) []recent.Event {
+	all, _ := events.After(0)
+	warnings := []recent.Event{}
+	seen := map[string]bool{}
+	for _, e := range slices.Backward(all) {
+		if now.Sub(e.Time) > warningsSpan || len(warnings) == maxWarnings {
+			break
+		}
+		key := fmt.Sprint(e.Message, e.Fields["server"], e.Fields["network"], e.Fields["computer"])
+		if e.Level == zapcore.InfoLevel.String() || seen[key] {
+			continue
+		}
+		seen[key] = true
+		warnings = append(warnings, e)
+	}
+	slices.Reverse(warnings)
+	return warnings
 }
 
 // Degraded reports whether something is not as it should be: an error in a configuration file, or a server that is meant to

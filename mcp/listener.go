@@ -80,6 +80,8 @@ type Listener struct {
 	serverInfo json.RawMessage
 	bodies     *bodies
 
+	lostNoted atomic.Int64 // when a lost session was logged, Unix seconds
+
 	ctx    context.Context // ends when Close begins
 	cancel context.CancelCauseFunc
 	group  sync.WaitGroup // goroutines and requests in handling
@@ -207,6 +209,17 @@ func (l *Listener) Allow(hosts, origins []string) {
 func (l *Listener) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if l.guard.Load().admit(w, r) {
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// GuardPublic is Guard without the token, for routes that tell nothing: a page before its data, a sign of life.
+func (l *Listener) GuardPublic(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		guard := *l.guard.Load()
+		guard.Token = nil
+		if guard.admit(w, r) {
 			next.ServeHTTP(w, r)
 		}
 	})

@@ -100,6 +100,7 @@ func (e *endpoint) sessionOf(w http.ResponseWriter, r *http.Request) (*session, 
 	}
 	s := e.session(id)
 	if s == nil {
+		e.l.noteLostSession(r)
 		writeError(w, http.StatusNotFound, nil, wire.Errorf(CodeUnknownSession, "unknown session: it has expired or the service was restarted; initialize again"))
 		return nil, false
 	}

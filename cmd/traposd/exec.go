@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -49,7 +47,11 @@ func newExecCommand() *cobra.Command {
 			if network != "" {
 				arguments["network"] = network
 			}
-			result, err := callTool(cmd.Context(), "exec-lua", arguments)
+			raw, err := callTool(cmd.Context(), "", "exec-lua", arguments)
+			if err != nil {
+				return err
+			}
+			result, err := daemon.ParseToolResult(raw)
 			if err != nil {
 				return err
 			}
@@ -60,29 +62,6 @@ func newExecCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&timeout, "timeout", 30*time.Second, "how long the code may run")
 	jsonFlag(cmd, &asJSON)
 	return cmd
-}
-
-// callTool calls a tool of the running service through its listener, like any client.
-func callTool(ctx context.Context, tool string, arguments map[string]any) (daemon.ToolResult, error) {
-	c, err := control()
-	if err != nil {
-		return daemon.ToolResult{}, err
-	}
-	service, err := c.Service(ctx)
-	if err != nil {
-		return daemon.ToolResult{}, err
-	}
-	token, err := daemon.ListenerToken(os.Getenv)
-	if err != nil {
-		return daemon.ToolResult{}, err
-	}
-	client := daemon.NewRPCClient(service.MCP, token)
-	defer func() { _ = client.Close(ctx) }()
-	raw, err := client.Call(ctx, "tools/call", map[string]any{"name": tool, "arguments": arguments})
-	if err != nil {
-		return daemon.ToolResult{}, err
-	}
-	return daemon.ParseToolResult(raw)
 }
 
 // showResult prints a tool's result; one that says ok:false, or is an error, is the command's failure.

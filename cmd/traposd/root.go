@@ -62,8 +62,8 @@ func newRoot() *cobra.Command {
 	})
 	root.AddCommand(
 		newRunCommand(), newDemoCommand(), newComputerCommand(), newCheckCommand(), newStatusCommand(), newServersCommand(),
-		newComputersCommand(), newReloadCommand(), newRestartCommand(),
-		newInstallCommand(), newUninstallCommand(), newStartCommand(), newStopCommand(), newSecretCommand(), newExecCommand(), newStdioCommand(), newWorkspaceCommand(), newApproveCommand(), newBenchCommand(), newVersionCommand(), newDemoServerCommand(),
+		newInstallCommand(), newUninstallCommand(), newStartCommand(), newStopCommand(), newSecretCommand(), newBenchCommand(),
+		newConnectCommand(), newDoctorCommand(), newImportCommand(), newStdioCommand(), newVersionCommand(), newDemoServerCommand(),
 	)
 	strictArgs(root)
 	return root

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,16 +64,16 @@ func showStatus(w io.Writer, r daemon.StatusReport) error {
 		}
 	}
 	_, _ = fmt.Fprintln(w)
-	if len(r.Sessions) == 0 {
-		_, err := fmt.Fprintln(w, "no client has a session")
+	if err := showSessions(w, r.Sessions); err != nil {
 		return err
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "CLIENT\tREVISION\tSTREAMS\tSINCE")
-	for _, s := range r.Sessions {
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%d\t%s\n", printable(s.Client), printable(s.Revision), s.Streams, s.Since.Local().Format(time.DateTime))
+	for i, e := range r.Warnings {
+		if i == 0 {
+			_, _ = fmt.Fprintln(w, "\nlately in the log:")
+		}
+		_, _ = fmt.Fprintf(w, "%s  %s  %s\n", e.Time.Local().Format(time.TimeOnly), e.Level, cell(e.Text()))
 	}
-	return t.Flush()
+	return nil
 }
 
 func fileState(f daemon.FileReport) string {
