@@ -62,6 +62,8 @@ func newRoot() *cobra.Command {
 	})
 	root.AddCommand(
 		newRunCommand(), newDemoCommand(), newComputerCommand(), newCheckCommand(), newStatusCommand(), newServersCommand(),
+		newComputersCommand(), newSessionsCommand(), newToolsCommand(), newCallCommand(), newExecCommand(),
+		newReloadCommand(), newRestartCommand(), newWorkspaceCommand(), newApproveCommand(),
 		newInstallCommand(), newUninstallCommand(), newStartCommand(), newStopCommand(), newSecretCommand(), newBenchCommand(),
 		newConnectCommand(), newDoctorCommand(), newImportCommand(), newStdioCommand(), newVersionCommand(), newDemoServerCommand(),
 	)
