@@ -105,6 +105,7 @@ func (s *httpServers) start(listener net.Listener, server *http.Server, log *zap
 	server.WriteTimeout = transferTimeout
 	server.ReadHeaderTimeout, server.IdleTimeout = headerTimeout, idleTimeout
 	server.MaxHeaderBytes, server.ErrorLog = maxHeaderBytes, errorLog
+	server.DisableGeneralOptionsHandler = true // `OPTIONS *` is answered like everything else: the guard comes first
 	s.all = append(s.all, server)
 	s.wg.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

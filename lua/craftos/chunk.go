@@ -32,6 +32,7 @@ func compile(source, name string) (proto *lua.FunctionProto, err error) {
 	}()
 	tree, err := parse.Parse(strings.NewReader(plainEscapes(source)), name)
 	if err == nil {
+		mendLoops(tree)
 		proto, err = lua.Compile(tree, name)
 	}
 	if err != nil {
