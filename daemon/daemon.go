@@ -52,6 +52,7 @@ type Daemon struct {
 	storing              sync.Mutex // held while a state file is read, changed and written
 	metrics              *metrics
 	events               *recent.Events
+	calls                *calls
 	page                 *page.Page
 	notifier             *notify.Notifier // nil: no service manager wants to know
 	password             *password
@@ -62,7 +63,7 @@ func New(settings Settings, version string, log *zap.Logger) *Daemon {
 	events := recent.New(zapcore.InfoLevel)
 	log = log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core { return zapcore.NewTee(core, events) }))
 	return &Daemon{
-		settings: settings, version: version, log: log, events: events,
+		settings: settings, version: version, log: log, events: events, calls: newCalls(),
 		ready: make(chan struct{}), password: newPassword(settings.Password),
 	}
 }
@@ -153,7 +154,7 @@ func (d *Daemon) assemble() {
 	d.catalogue = mcp.NewCatalogue()
 	d.listener = mcp.NewListener(mcp.Options{
 		Catalogue: d.catalogue, Logger: d.log.Named("mcp"), Name: "traposd", Version: d.version,
-		Token: d.settings.Token.Reveal,
+		Token: d.settings.Token.Reveal, Observe: d.calls.add,
 		// A client asks for prompts and resources at its start or never: it must not matter that a server is slower.
 		Declare: mcp.DeclarePrompts | mcp.DeclareResources | mcp.DeclareCompletions | mcp.DeclareLogging,
 	})
@@ -187,7 +188,7 @@ func (d *Daemon) assemble() {
 	})
 	r.watch = d.watcher.Set
 	d.reloader = r
-	d.metrics = newMetrics(d.statusReport)
+	d.metrics = newMetrics(d.statusReport, d.calls.seconds)
 	d.page = newPage(d)
 	r.reloads = d.metrics.reloads
 }

@@ -115,6 +115,11 @@ func (d *Daemon) apply(now loaded) upstream.Outcome {
 	d.applyPolicy(now.own.policy)
 	d.listener.Allow(now.own.allowedHosts, now.own.allowedOrigins)
 	d.offers.configured(now.set, now.workspaces, now.own.filters)
+	running := make(map[string]bool, len(now.run))
+	for _, s := range now.run {
+		running[s.ID()] = true
+	}
+	d.calls.keepOnly(running)
 	return d.reconciler.Reconcile(now.run)
 }
 

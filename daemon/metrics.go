@@ -22,7 +22,7 @@ const (
 )
 
 // newMetrics takes the report that is asked for at each scrape.
-func newMetrics(status func() StatusReport) *metrics {
+func newMetrics(status func() StatusReport, more ...prometheus.Collector) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -36,6 +36,7 @@ func newMetrics(status func() StatusReport) *metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.reloads, statusCollector{status},
 	)
+	m.registry.MustRegister(more...)
 	return m
 }
 

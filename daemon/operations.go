@@ -96,6 +96,9 @@ func (d *Daemon) statusReport() StatusReport {
 		Computers: d.computersReport().Computers, Sessions: []SessionReport{},
 		Warnings: recentWarnings(d.events, time.Now()),
 	}
+	for i := range report.Servers {
+		report.Servers[i].LatenciesMs = d.calls.last(report.Servers[i].id)
+	}
 	for _, s := range d.listener.Sessions() {
 		report.Sessions = append(report.Sessions, SessionReport{Client: s.Client, Revision: s.Revision, Since: s.Since, Streams: s.Streams})
 	}

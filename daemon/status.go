@@ -48,6 +48,10 @@ type ServerReport struct {
 	Note       string         `json:"note,omitempty"`       // why it is as it is, where that is no error
 	Shadows    []SourceReport `json:"shadows"`              // weaker entries of the same name
 	ShadowedBy *SourceReport  `json:"shadowedBy,omitempty"` // the entry that /mcp shows instead
+
+	LatenciesMs []float64 `json:"latenciesMs,omitempty"` // of the last requests to it, at most 40, oldest first; in a status only
+
+	id string // as package upstream has it; empty if it does not run
 }
 
 // ProblemReport is one diagnostic of the configuration files.
@@ -285,7 +289,7 @@ func runningReport(s upstream.Status) ServerReport {
 	r := ServerReport{
 		Name: s.Name, Scope: s.Scope.String(), Source: SourceReport{Path: s.Source.Path, Line: s.Source.Line},
 		Transport: s.Transport.String(), State: string(s.State), PID: s.PID, Tools: s.Tools, Restarts: s.Restarts, Error: s.Err,
-		Shadows: []SourceReport{},
+		Shadows: []SourceReport{}, id: s.ID,
 	}
 	if !s.Since.IsZero() {
 		r.Since = &s.Since

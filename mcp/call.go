@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -208,9 +209,13 @@ func (c *call) relay(ctx context.Context, to target, params json.RawMessage) ([]
 	if token != nil && c.streams {
 		request.Progress = func(params json.RawMessage) { c.progress(token, params) }
 	}
+	began := time.Now()
 	result, err := c.invoke(ctx, to.entry, request)
 	if err == nil && InputRequired(result) {
 		result, err = c.fulfil(ctx, to.entry, request, result)
+	}
+	if c.endpoint.l.options.Observe != nil {
+		c.observe(ctx, to, began, result, err)
 	}
 	if err != nil {
 		return nil, c.failure(ctx, to.entry, err)

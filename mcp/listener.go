@@ -44,6 +44,10 @@ type Options struct {
 	AllowedHosts, AllowedOrigins []string      // see Guard
 	Token                        func() string // see Guard
 
+	// Observe is told of each request that was passed to a server and has ended; nil: nobody is. It is called from many
+	// goroutines at once, before the client has the answer, and must not block.
+	Observe func(Observation)
+
 	MaxBodyBytes int64         // of one POST; 0: DefaultMaxBodyBytes
 	MaxSessions  int           // open at one time; above it the one idle for longest is ended; 0: DefaultMaxSessions
 	SessionIdle  time.Duration // after which a session without a stream or call is ended; 0: DefaultSessionIdle
