@@ -128,7 +128,7 @@ func (h *host) gateway(w http.ResponseWriter, r *http.Request) {
 	case h.hellos <- hello:
 	default:
 	}
-	proof := ""
+	var proof string
 	if hello, proof, err = h.challenge(p, hello); err != nil {
 		return
 	}
