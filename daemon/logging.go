@@ -30,6 +30,9 @@ func (f LogFormat) valid() bool {
 // NewLogger writes to stderr in the given format, from the given level on.
 func NewLogger(level zapcore.LevelEnabler, format LogFormat) *zap.Logger {
 	if format == LogAuto {
+		if core := systemLogCore(level); core != nil {
+			return zap.New(core)
+		}
 		format = detectFormat(os.Stderr, os.Getenv("JOURNAL_STREAM"))
 		if format == LogJournald {
 			if core, err := newJournalCore(os.Stderr, level, ""); err == nil {

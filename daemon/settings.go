@@ -41,6 +41,7 @@ type Settings struct {
 
 	LogLevel  zapcore.Level
 	LogFormat LogFormat
+	LogFile   string // absolute; empty: stderr
 }
 
 // Flags are the settings given on the command line; an empty one leaves the word to the environment.
@@ -265,6 +266,13 @@ func (s *Settings) readLogging(getenv func(string) string, _ Flags) error {
 			return failf(ErrSettings, "TRAPOS_LOG_LEVEL must be debug, info, warn or error")
 		}
 		s.LogLevel = level
+	}
+	if v := getenv("TRAPOS_LOG_FILE"); v != "" {
+		abs, err := filepath.Abs(v)
+		if err != nil {
+			return failf(ErrSettings, "TRAPOS_LOG_FILE: %v", err)
+		}
+		s.LogFile = abs
 	}
 	s.LogFormat = LogFormat(firstOf(getenv("TRAPOS_LOG_FORMAT"), string(LogAuto)))
 	if !s.LogFormat.valid() {

@@ -38,13 +38,14 @@ func TestGarbageEndsOnlyItsSender(t *testing.T) {
 		text  string
 		close int
 	}{
-		"not json":       {websocket.TextMessage, "{", 4400},
-		"an array":       {websocket.TextMessage, "[1]", 4400},
-		"no type":        {websocket.TextMessage, "{}", 4400},
-		"invalid utf-8":  {websocket.TextMessage, "{\"type\":\"\xff\"}", 4400},
-		"binary":         {websocket.BinaryMessage, "{}", 4400},
-		"numeric id":     {websocket.TextMessage, `{"type":"cancel","id":3}`, 4400},
-		"too large":      {websocket.TextMessage, `{"type":"x","y":"` + strings.Repeat("x", 1<<20) + `"}`, 4413},
+		"not json":      {websocket.TextMessage, "{", 4400},
+		"an array":      {websocket.TextMessage, "[1]", 4400},
+		"no type":       {websocket.TextMessage, "{}", 4400},
+		"invalid utf-8": {websocket.TextMessage, "{\"type\":\"\xff\"}", 4400},
+		"binary":        {websocket.BinaryMessage, "{}", 4400},
+		"numeric id":    {websocket.TextMessage, `{"type":"cancel","id":3}`, 4400},
+		// Not so large that the sender still writes when the gateway, which waits for a second, has closed the connection.
+		"too large":      {websocket.TextMessage, `{"type":"x","y":"` + strings.Repeat("x", 80_000) + `"}`, 4413},
 		"chunk no id":    {websocket.TextMessage, `{"type":"chunk","seq":0}`, 4400},
 		"bad base64":     {websocket.TextMessage, `{"type":"chunk","id":"a","seq":0,"data":"!"}`, 4400},
 		"chunk in chunk": {websocket.TextMessage, `{"type":"chunk","id":"a","seq":0,"last":true,"data":"` + b64(`{"type":"chunk","id":"a"}`) + `"}`, 4400},

@@ -109,7 +109,7 @@ func (s *session) greet() (*identity, *Error) {
 
 // judge says why a computer may not come in, if it may not. challenge is empty when there was none.
 func (s *session) judge(h *hello, id *identity, challenge string) *Error {
-	ok := false
+	var ok bool
 	switch {
 	case challenge != "":
 		s.proof, ok = s.g.proven(h, id, challenge)

@@ -126,7 +126,7 @@ func adviceForEachFailure(t *testing.T, _ *machine, p *peer) {
 	r := p.exec(`
 		local advice = require("apis.libadvice")
 		for _, message in ipairs({"Domain not permitted", "Websocket connections are disabled", "Too many websockets already open",
-			"Unknown host", "Invalid handshake response", "URL malformed", "Invalid scheme 'x'", "Timed out", "Could not connect"}) do
+			"Unknown host", "Invalid handshake response", "Could not create a secure connection", "URL malformed", "Invalid scheme 'x'", "Timed out", "Could not connect"}) do
 			local lines = advice.forSocket(message, "ws://[::1]:4444/gateway")
 			if lines[1]:find("cannot connect", 1, true) or not lines[2] then error(message) end
 		end

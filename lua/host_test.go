@@ -117,7 +117,7 @@ func (h *host) gateway(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	p := &peer{t: h.t, root: h.t, conn: conn, calls: map[string]chan frame{}, acks: map[string]chan struct{}{}, gone: make(chan struct{})}
+	p := &peer{t: h.t, root: h.t, conn: conn, query: r.URL.RawQuery, calls: map[string]chan frame{}, acks: map[string]chan struct{}{}, gone: make(chan struct{})}
 	defer p.end()
 	_ = conn.SetReadDeadline(time.Now().Add(patience))
 	hello, err := p.read()
@@ -128,7 +128,7 @@ func (h *host) gateway(w http.ResponseWriter, r *http.Request) {
 	case h.hellos <- hello:
 	default:
 	}
-	proof := ""
+	var proof string
 	if hello, proof, err = h.challenge(p, hello); err != nil {
 		return
 	}
@@ -212,6 +212,7 @@ type peer struct {
 	root  testing.TB
 	conn  *websocket.Conn
 	hello frame
+	query string // of the address
 
 	writing sync.Mutex
 

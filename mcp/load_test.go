@@ -157,7 +157,7 @@ func TestAThousandSessions(t *testing.T) {
 		}
 		_, _ = io.Copy(io.Discard, opened.Body)
 		_ = opened.Body.Close()
-		streams[i] = send(http.MethodGet, "", map[string]string{"Accept": "text/event-stream", "Mcp-Session-Id": opened.Header.Get("Mcp-Session-Id")})
+		streams[i] = send(http.MethodGet, "", map[string]string{"Accept": "text/event-stream", "Mcp-Session-Id": opened.Header.Get("Mcp-Session-Id")}) //nolint:bodyclose // below, with all others
 	})
 	if t.Failed() {
 		t.FailNow()

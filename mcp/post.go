@@ -26,7 +26,7 @@ var (
 
 // servePOST takes one message, or an array of them, of any revision.
 func (e *endpoint) servePOST(ctx context.Context, w http.ResponseWriter, r *http.Request) {
-	if !isJSON(r.Header.Get("Content-Type")) {
+	if types := r.Header["Content-Type"]; len(types) != 1 || !isJSON(types[0]) {
 		writeError(w, http.StatusUnsupportedMediaType, nil, wire.Errorf(CodeRefused, "header Content-Type must be application/json"))
 		return
 	}

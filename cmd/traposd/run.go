@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"go.uber.org/zap"
 
 	"github.com/traposd/traposd/daemon"
 )
@@ -22,8 +21,11 @@ func newRunCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			log := daemon.NewLogger(zap.NewAtomicLevelAt(settings.LogLevel), settings.LogFormat)
-			defer func() { _ = log.Sync() }() // a terminal or pipe cannot be synced, and says so
+			log, end, err := daemon.OpenLogger(settings)
+			if err != nil {
+				return err
+			}
+			defer end()
 			return daemon.RunService(cmd.Context(), daemon.New(settings, version(), log))
 		},
 	}

@@ -48,13 +48,12 @@ func (b *bridge) callMarked(ctx context.Context, m *wire.Message, session sessio
 	if !errors.As(err, &refused) {
 		return err
 	}
-	if b.readList(ctx, m, session) != nil {
-		b.write(refused.answer)
-		return nil
+	if b.readList(ctx, m, session) == nil {
+		err = b.roundTrip(ctx, m, session)
 	}
-	if err = b.roundTrip(ctx, m, session); errors.As(err, &refused) {
+	if errors.As(err, &refused) {
 		b.write(refused.answer)
-		return nil
+		err = nil
 	}
 	return err
 }

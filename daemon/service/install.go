@@ -3,6 +3,7 @@ package service
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/traposd/traposd/mcpconfig"
 )
@@ -14,14 +15,22 @@ type Options struct {
 	Linger  bool                        // systemd: run the user's services also while they are not logged in
 }
 
+// base is what the managers of all systems have in common.
+type base struct {
+	system bool
+	dir    string // standard configuration folder: the record and the secrets
+}
+
+func (b base) secretsDir() string { return filepath.Join(b.dir, "secrets") }
+
 // storeSecrets stores those of opts, names all that there are in spec, and takes those out that are stored and not wanted.
-func (m *Manager) storeSecrets(spec *Spec, opts Options, out *Outcome) error {
+func (b base) storeSecrets(spec *Spec, opts Options, out *Outcome) error {
 	for _, name := range []string{SecretPassword, SecretToken} {
 		secret, given := opts.Secrets[name]
 		if !given {
 			continue
 		}
-		changed, err := m.Secrets().Write(name, secret)
+		changed, err := b.Secrets().Write(name, secret)
 		if err != nil {
 			return err
 		}
@@ -30,12 +39,12 @@ func (m *Manager) storeSecrets(spec *Spec, opts Options, out *Outcome) error {
 		}
 	}
 	var err error
-	spec.Secrets, err = m.Secrets().stored()
+	spec.Secrets, err = b.Secrets().stored()
 	return err
 }
 
 // record is what of spec the next installation has to know.
-func (m *Manager) record(spec Spec, before *Record) *Record {
+func (b base) record(spec Spec, before *Record) *Record {
 	r := &Record{
 		Program: spec.Program, Workspaces: spec.Workspaces, ConfigDir: spec.ConfigDir, StateDir: spec.StateDir,
 		Account: spec.Account, Variables: spec.Variables,
@@ -47,7 +56,7 @@ func (m *Manager) record(spec Spec, before *Record) *Record {
 }
 
 // Secrets is where this service's secrets are stored.
-func (m *Manager) Secrets() Secrets { return Secrets{m.secretsDir()} }
+func (b base) Secrets() Secrets { return Secrets{b.secretsDir()} }
 
 func notInstalled(system bool) error {
 	scope := ""

@@ -5,23 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	kservice "github.com/kardianos/service"
 )
 
-// commandTimeout bounds each command of the service manager; a start or stop takes as long as the unit allows.
-const commandTimeout = 2 * time.Minute
-
 // Manager drives traposd below systemd: the machine's, or the user's own.
 type Manager struct {
-	system  bool
-	dir     string // standard configuration folder: the record and the secrets
+	base
 	unitDir string
 
 	booted string // a folder that is there if systemd runs
@@ -34,7 +27,7 @@ type Manager struct {
 // New returns the manager of this user's service, or of the machine's. dir is the standard configuration folder of that
 // scope. It fails with ErrRefused where no systemd runs.
 func New(system bool, dir string) (*Manager, error) {
-	m := &Manager{system: system, dir: dir, unitDir: "/etc/systemd/system", booted: "/run/systemd/system", run: runCommand}
+	m := &Manager{base: base{system, dir}, unitDir: "/etc/systemd/system", booted: "/run/systemd/system", run: runCommand}
 	m.backend = m.kardianos
 	if system {
 		return m, nil
@@ -57,8 +50,6 @@ func SystemDirs() (config, state, runtime string) {
 
 // DefaultAccount is the user that the machine's service runs as.
 const DefaultAccount = Name
-
-func (m *Manager) secretsDir() string { return filepath.Join(m.dir, "secrets") }
 
 // Files are the files that Install writes for spec, with their whole paths; secrets are not among them.
 func (m *Manager) Files(spec Spec) ([]File, error) {
@@ -124,26 +115,6 @@ type nothing struct{}
 
 func (nothing) Start(kservice.Service) error { return nil }
 func (nothing) Stop(kservice.Service) error  { return nil }
-
-// runCommand runs a command; its error holds what it said. The environment is ours without the secrets.
-func runCommand(ctx context.Context, name string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "TRAPOS_") })
-	var stdout, stderr strings.Builder
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err := cmd.Run()
-	if err != nil {
-		said := strings.Join(strings.Fields(stderr.String()), " ")
-		var exit *exec.ExitError
-		if errors.As(err, &exit) && said != "" {
-			err = errors.New(said)
-		}
-		err = fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
-	}
-	return stdout.String(), err
-}
 
 func (m *Manager) systemctl(ctx context.Context, args ...string) (string, error) {
 	if !m.system {

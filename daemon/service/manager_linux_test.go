@@ -30,7 +30,7 @@ func newManager(t *testing.T) (*Manager, *systemdStub) {
 	dir := t.TempDir()
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 	stub := &systemdStub{t: t, unitDir: filepath.Join(dir, "units"), active: "inactive"}
-	m := &Manager{dir: filepath.Join(dir, "config"), unitDir: stub.unitDir, booted: dir, run: stub.run}
+	m := &Manager{base: base{dir: filepath.Join(dir, "config")}, unitDir: stub.unitDir, booted: dir, run: stub.run}
 	m.backend = func(text string) (kservice.Service, error) { return &backendStub{stub: stub, text: text}, nil }
 	return m, stub
 }
@@ -110,8 +110,6 @@ func (b *backendStub) Restart() error {
 	b.stub.active = "active"
 	return nil
 }
-
-const canary = "canary-7f3a"
 
 func testSpec(m *Manager) Spec {
 	return Spec{

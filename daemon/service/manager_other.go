@@ -1,15 +1,14 @@
-//go:build !linux
+//go:build !linux && !darwin && !windows
 
 package service
 
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 )
 
 // Manager is for systems whose service manager traposd does not know: all that it does is to say so.
-type Manager struct{ dir string }
+type Manager struct{ base }
 
 // New fails with ErrRefused.
 func New(bool, string) (*Manager, error) {
@@ -26,8 +25,6 @@ func SystemDirs() (config, state, runtime string) {
 
 // DefaultAccount is the user that the machine's service runs as.
 const DefaultAccount = Name
-
-func (m *Manager) secretsDir() string { return filepath.Join(m.dir, "secrets") }
 
 // Files fails with ErrRefused, as all that follow do.
 func (m *Manager) Files(Spec) ([]File, error) { return nil, ErrRefused }

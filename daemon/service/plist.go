@@ -15,9 +15,6 @@ const (
 	exitTimeOut      = 20
 )
 
-// launchdLog is where the service writes its log below launchd.
-func (s *Spec) launchdLog() string { return s.LogDir + "/" + Name + ".log" }
-
 // Plist is the definition for launchd (launchd.plist(5)): an agent of the user, or a daemon of the machine. It is started
 // again if it fails, not if it ends well. What it holds is no secret; the mode keeps it from others all the same.
 func (s *Spec) Plist() File {
@@ -25,6 +22,10 @@ func (s *Spec) Plist() File {
 	p.text("Label", Label)
 	p.array("ProgramArguments", append([]string{s.Program}, s.arguments()...))
 	vars := s.environment()
+	if s.System { // there is no folder below /var/run that an account of its own could make
+		vars = append(vars, Variable{"TRAPOS_RUNTIME_DIR", s.StateDir + "/run"})
+	}
+	vars = append(vars, Variable{"TRAPOS_LOG_FILE", s.LogDir + "/" + Name + ".log"}) // launchd rotates nothing
 	for _, name := range s.Secrets {
 		vars = append(vars, Variable{name + "_FILE", s.SecretsDir + "/" + name})
 	}
@@ -40,7 +41,7 @@ func (s *Spec) Plist() File {
 	p.text("ProcessType", "Interactive") // a client waits for each answer; the default may be slowed down
 	p.number("Umask", 0o077)
 	p.text("StandardOutPath", "/dev/null")
-	p.text("StandardErrorPath", s.launchdLog())
+	p.text("StandardErrorPath", s.LogDir+"/"+Name+".err") // what is said before the log is open, and a crash's trace
 	if s.System {
 		p.text("UserName", s.Account)
 		p.text("WorkingDirectory", s.StateDir)

@@ -82,7 +82,9 @@ func (s *Spec) unit() string {
 	b.WriteString(s.header(unitService))
 	fmt.Fprintf(&b, "[Unit]\nDescription=%s\nDocumentation=%s\n", description, homePage)
 	if s.System {
-		b.WriteString("Wants=network-online.target\nAfter=network-online.target\n")
+		// Not network-online.target, for which a machine without a network waits for minutes: the sockets need no address to
+		// be there (FreeBind), and servers are tried again.
+		b.WriteString("After=network.target\n")
 	}
 	// Ten starts in half a minute are not the pauses of Restart= any more, but connections that wake what cannot start.
 	b.WriteString("StartLimitIntervalSec=30\nStartLimitBurst=10\n\n[Service]\nType=notify\nNotifyAccess=main\n")

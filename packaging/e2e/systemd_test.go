@@ -4,8 +4,10 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -147,6 +149,8 @@ func life(s *installation) {
 	s.reload()
 	s.stopStubborn()
 	s.wakeByConnection()
+	s.refuseABrokenSetting()
+	s.freezeJournal()
 	if s.system {
 		s.exposure()
 		s.npx()
@@ -283,6 +287,42 @@ func (s *installation) wakeByConnection() {
 	s.ready("dice", "stubborn")
 	s.write(s.workspace+"/.mcp.json", entries("dice", dice))
 	s.ready("dice")
+}
+
+// refuseABrokenSetting: what does not mend itself is not tried again and again, and is told by the exit code.
+func (s *installation) refuseABrokenSetting() {
+	s.t.Helper()
+	s.write(s.config+"/environment", "TRAPOS_LOG_LEVEL=loud\n")
+	out, err := s.try(s.scoped("traposd", "restart")...)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(err.Error(), "a setting is wrong") {
+		s.t.Errorf("restart with a broken setting: %v %s", err, out)
+	}
+	if state, restarts := s.show("ActiveState"), s.show("NRestarts"); state != "failed" || restarts != "0" {
+		s.t.Errorf("it is %s after %s restarts", state, restarts)
+	}
+	if _, err := s.try(s.cmd("traposd", "status")...); !errors.As(err, &exit) || exit.ExitCode() != 3 {
+		s.t.Errorf("status: %v", err)
+	}
+	s.must(s.cmd("sh", "-c", "exec rm '"+s.config+"/environment'")...)
+	s.must(s.scoped("traposd", "start")...)
+	s.ready("dice")
+}
+
+// freezeJournal: the service goes on while journald takes nothing, and journald has every entry in the end.
+func (s *installation) freezeJournal() {
+	s.t.Helper()
+	journald := strings.TrimSpace(s.must("systemctl", "show", "--value", "--property=MainPID", "systemd-journald.service"))
+	before := len(s.journal("EVENT=configuration_applied"))
+	s.must("kill", "-STOP", journald)
+	for range 3 {
+		s.write(s.workspace+"/.mcp.json", entries("dice", dice, "words", words))
+		s.ready("dice", "words")
+		s.write(s.workspace+"/.mcp.json", entries("dice", dice))
+		s.ready("dice")
+	}
+	s.must("kill", "-CONT", journald)
+	s.await("the entries of the meantime", func() bool { return len(s.journal("EVENT=configuration_applied")) == before+6 })
 }
 
 var exposureLevel = regexp.MustCompile(`Overall exposure level for traposd\.service: ([0-9.]+)`)
