@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,7 +15,7 @@ import (
 )
 
 func newStatusCommand() *cobra.Command {
-	var asJSON bool
+	var asJSON, watching bool
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the service at a glance",
@@ -21,6 +24,12 @@ func newStatusCommand() *cobra.Command {
 			c, err := control()
 			if err != nil {
 				return err
+			}
+			if watching && asJSON {
+				return daemon.UsageError(cmd.CommandPath(), errors.New("give one of --watch and --json"))
+			}
+			if watching {
+				return watchStatus(cmd.Context(), cmd.OutOrStdout(), c)
 			}
 			report, err := c.Status(cmd.Context())
 			if err != nil {
@@ -37,8 +46,45 @@ func newStatusCommand() *cobra.Command {
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&watching, "watch", false, "stay and show it anew every second, until interrupted")
 	jsonFlag(cmd, &asJSON)
 	return cmd
+}
+
+// watchDelay is the time between two looks of `traposd status --watch`.
+const watchDelay = time.Second
+
+// Control sequences of terminals (ECMA-48): to the upper left corner, erase to the end of the line, of the screen.
+const (
+	cursorHome  = "\x1b[H"
+	eraseLine   = "\x1b[K"
+	eraseScreen = "\x1b[J"
+)
+
+// watchStatus draws the status over itself until ctx ends; a service that is away is waited for.
+func watchStatus(ctx context.Context, w io.Writer, c *daemon.ControlClient) error {
+	tick := time.NewTicker(watchDelay)
+	defer tick.Stop()
+	for {
+		var text bytes.Buffer
+		report, err := c.Status(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			_, _ = fmt.Fprintln(&text, oneLine(err.Error()))
+		default:
+			_ = showStatus(&text, report) // a buffer takes all
+		}
+		if _, err := io.WriteString(w, cursorHome+strings.ReplaceAll(text.String(), "\n", eraseLine+"\n")+eraseScreen); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 func showStatus(w io.Writer, r daemon.StatusReport) error {
