@@ -202,7 +202,7 @@ func (m *Manager) outdated(pid int, program string) bool {
 
 // linger keeps the user's manager running while they are not logged in.
 func (m *Manager) linger(ctx context.Context, record *Record, out *Outcome) error {
-	if m.system || Lingers() {
+	if m.system || m.lingering() {
 		return nil
 	}
 	if _, err := m.run(ctx, "loginctl", "enable-linger", userName()); err != nil {
@@ -213,9 +213,9 @@ func (m *Manager) linger(ctx context.Context, record *Record, out *Outcome) erro
 	return nil
 }
 
-// Lingers tells whether this user's services run while they are not logged in.
-func Lingers() bool {
-	_, err := os.Stat("/var/lib/systemd/linger/" + userName())
+// lingering tells whether this user's services run while they are not logged in.
+func (m *Manager) lingering() bool {
+	_, err := os.Stat(filepath.Join(m.lingers, userName()))
 	return err == nil
 }
 
@@ -327,7 +327,7 @@ func userName() string { return accountOf(syscall.Getuid()) }
 
 // Hints are what may be done beside, for the user that installed.
 func (m *Manager) Hints() []string {
-	if m.system || Lingers() {
+	if m.system || m.lingering() {
 		return nil
 	}
 	return []string{"it runs while you are logged in; `traposd install --linger` (loginctl enable-linger) has it run always"}
