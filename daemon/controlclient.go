@@ -122,7 +122,7 @@ func (c *ControlClient) exchange(ctx context.Context, method, path string, reque
 	}
 	resp, err := c.http.Do(req)
 	if errors.Is(err, errDial) {
-		return failf(ErrNotRunning, "the service is not running (nothing answers in %s): start it with `traposd run`, "+
+		return failf(ErrNotRunning, "the service is not running (nothing answers in %s): start it with `traposd start` if it is installed, or `traposd run`, "+
 			"or set TRAPOS_RUNTIME_DIR to that of the one that runs", c.runtimeDir)
 	}
 	if err != nil {

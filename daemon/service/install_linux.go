@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -34,7 +35,7 @@ func (m *Manager) Install(ctx context.Context, spec Spec, opts Options) (out Out
 		return out, err
 	}
 	secretsChanged := len(out.Wrote) > 0
-	unitsChanged, err := m.writeUnits(ctx, spec, &out)
+	unitsChanged, err := m.writeUnits(ctx, spec, was, &out)
 	if err != nil {
 		return out, err
 	}
@@ -112,16 +113,17 @@ func ownFolder(dir string, group int) error {
 }
 
 // writeUnits writes what differs. A first installation is kardianos/service's; it cannot upgrade, and leaves an empty unit
-// behind when it fails, which is taken away here.
-func (m *Manager) writeUnits(ctx context.Context, spec Spec, out *Outcome) (changed bool, err error) {
+// behind when it fails, which is taken away here. systemd is told only of what is new to it: each time, it reads all units.
+func (m *Manager) writeUnits(ctx context.Context, spec Spec, was State, out *Outcome) (changed bool, err error) {
 	units := spec.Units()
-	wanted := map[string]bool{}
-	wrote := len(out.Wrote)
+	before := len(out.Wrote) + len(out.Removed)
 	for _, unit := range units[1:] {
-		wanted[unit.Name] = true
 		if err := out.write(filepath.Join(m.unitDir, unit.Name), []byte(unit.Text), fs.FileMode(unit.Mode)); err != nil {
 			return false, err
 		}
+	}
+	if err := m.removeOtherSockets(ctx, units, out); err != nil {
+		return false, err
 	}
 	path := filepath.Join(m.unitDir, unitService)
 	if info, statErr := os.Stat(path); statErr != nil || info.Size() == 0 {
@@ -130,28 +132,41 @@ func (m *Manager) writeUnits(ctx context.Context, spec Spec, out *Outcome) (chan
 		if err != nil {
 			return false, err
 		}
-		if err := s.Install(); err != nil {
+		if err := s.Install(); err != nil { // which enables the sockets too, by Also=
 			_ = os.Remove(path)
 			return false, fmt.Errorf("installing the unit: %w", err)
 		}
 		out.Wrote = append(out.Wrote, path)
-	} else if err := out.write(path, []byte(units[0].Text), fs.FileMode(units[0].Mode)); err != nil {
+		return true, nil
+	}
+	if err := out.write(path, []byte(units[0].Text), fs.FileMode(units[0].Mode)); err != nil {
 		return false, err
 	}
-	removed := len(out.Removed)
-	for _, unit := range allUnits()[1:] {
-		if !wanted[unit] {
-			_, _ = m.systemctl(ctx, "disable", "--now", unit) // it may not be there
-			if err := out.remove(filepath.Join(m.unitDir, unit)); err != nil {
-				return false, err
-			}
-		}
+	if changed = len(out.Wrote)+len(out.Removed) > before; !changed && was.Enabled {
+		return false, nil
 	}
 	if _, err := m.systemctl(ctx, "daemon-reload"); err != nil {
-		return false, err
+		return changed, err
 	}
 	_, err = m.systemctl(ctx, "enable", unitService)
-	return len(out.Wrote) > wrote || len(out.Removed) > removed, err
+	return changed, err
+}
+
+// removeOtherSockets removes the units of addresses that the service does not have any more.
+func (m *Manager) removeOtherSockets(ctx context.Context, units []File, out *Outcome) error {
+	for _, unit := range allUnits()[1:] {
+		path := filepath.Join(m.unitDir, unit)
+		if _, err := os.Stat(path); err != nil || slices.ContainsFunc(units, func(f File) bool { return f.Name == unit }) {
+			continue
+		}
+		if _, err := m.systemctl(ctx, "disable", "--now", unit); err != nil {
+			return err
+		}
+		if err := out.remove(path); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bringUp has the service run what is installed now. A socket cannot be bound while the service holds the address itself,
@@ -187,7 +202,7 @@ func (m *Manager) outdated(pid int, program string) bool {
 
 // linger keeps the user's manager running while they are not logged in.
 func (m *Manager) linger(ctx context.Context, record *Record, out *Outcome) error {
-	if m.system || Lingers() {
+	if m.system || m.lingering() {
 		return nil
 	}
 	if _, err := m.run(ctx, "loginctl", "enable-linger", userName()); err != nil {
@@ -198,9 +213,9 @@ func (m *Manager) linger(ctx context.Context, record *Record, out *Outcome) erro
 	return nil
 }
 
-// Lingers tells whether this user's services run while they are not logged in.
-func Lingers() bool {
-	_, err := os.Stat("/var/lib/systemd/linger/" + userName())
+// lingering tells whether this user's services run while they are not logged in.
+func (m *Manager) lingering() bool {
+	_, err := os.Stat(filepath.Join(m.lingers, userName()))
 	return err == nil
 }
 
@@ -229,7 +244,10 @@ func (m *Manager) Uninstall(ctx context.Context, purge bool) (out Outcome, err e
 	if purge {
 		return out, m.purge(ctx, record, &out)
 	}
-	_ = os.Remove(m.dir) // if nothing is in it
+	if os.Remove(m.dir) != nil { // something is in it
+		out.Kept = append(out.Kept, m.dir)
+		out.Notes = append(out.Notes, "configuration, secrets and state are kept for the next install; `traposd uninstall --purge` removes them")
+	}
 	return out, nil
 }
 
@@ -309,7 +327,7 @@ func userName() string { return accountOf(syscall.Getuid()) }
 
 // Hints are what may be done beside, for the user that installed.
 func (m *Manager) Hints() []string {
-	if m.system || Lingers() {
+	if m.system || m.lingering() {
 		return nil
 	}
 	return []string{"it runs while you are logged in; `traposd install --linger` (loginctl enable-linger) has it run always"}

@@ -17,7 +17,8 @@ type Manager struct {
 	base
 	unitDir string
 
-	booted string // a folder that is there if systemd runs
+	booted  string // a folder that is there if systemd runs
+	lingers string // the folder that has a file for each user whose services run without a login
 
 	// systemctl and the like, and kardianos's service with that text as its unit; tests put their own in place.
 	run     func(ctx context.Context, name string, args ...string) (string, error)
@@ -27,7 +28,7 @@ type Manager struct {
 // New returns the manager of this user's service, or of the machine's. dir is the standard configuration folder of that
 // scope. It fails with ErrRefused where no systemd runs.
 func New(system bool, dir string) (*Manager, error) {
-	m := &Manager{base: base{system, dir}, unitDir: "/etc/systemd/system", booted: "/run/systemd/system", run: runCommand}
+	m := &Manager{base: base{system, dir}, unitDir: "/etc/systemd/system", booted: "/run/systemd/system", lingers: "/var/lib/systemd/linger", run: runCommand}
 	m.backend = m.kardianos
 	if system {
 		return m, nil

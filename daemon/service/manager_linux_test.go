@@ -30,7 +30,7 @@ func newManager(t *testing.T) (*Manager, *systemdStub) {
 	dir := t.TempDir()
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 	stub := &systemdStub{t: t, unitDir: filepath.Join(dir, "units"), active: "inactive"}
-	m := &Manager{base: base{dir: filepath.Join(dir, "config")}, unitDir: stub.unitDir, booted: dir, run: stub.run}
+	m := &Manager{base: base{dir: filepath.Join(dir, "config")}, unitDir: stub.unitDir, booted: dir, lingers: filepath.Join(dir, "linger"), run: stub.run}
 	m.backend = func(text string) (kservice.Service, error) { return &backendStub{stub: stub, text: text}, nil }
 	return m, stub
 }
@@ -137,7 +137,7 @@ func TestInstallTwiceChangesNothing(t *testing.T) {
 	if !out.Started || len(out.Wrote) != 5 || len(out.Unchanged) != 0 {
 		t.Errorf("first: %+v", out)
 	}
-	stub.expect("install", callReload, callEnable, "start")
+	stub.expect("install", "start")
 	secret := filepath.Join(m.dir, "secrets", SecretPassword)
 	for path, mode := range map[string]os.FileMode{secret: 0o600, filepath.Dir(secret): os.ModeDir | 0o700} {
 		if info, err := os.Stat(path); err != nil || info.Mode() != mode {
@@ -160,7 +160,7 @@ func TestInstallTwiceChangesNothing(t *testing.T) {
 	if err != nil || out.Started || len(out.Wrote) != 0 || len(out.Unchanged) != 4 {
 		t.Errorf("second: %+v %v", out, err)
 	}
-	stub.expect(callReload, callEnable)
+	stub.expect()
 }
 
 func TestInstallUpgradesInPlace(t *testing.T) {
@@ -302,5 +302,39 @@ func TestParseState(t *testing.T) {
 		if got := parseState(show); got != want {
 			t.Errorf("%q: %+v", show, got)
 		}
+	}
+}
+
+func TestLingeringIsOfferedMadeAndTakenBack(t *testing.T) {
+	m, stub := newManager(t)
+	if hints := m.Hints(); len(hints) != 1 || !strings.Contains(hints[0], "--linger") {
+		t.Errorf("hints: %v", hints)
+	}
+	opts := testOptions()
+	opts.Linger = true
+	if _, err := m.Install(t.Context(), testSpec(m), opts); err != nil {
+		t.Fatal(err)
+	}
+	if calls := stub.took(); !slices.Contains(calls, "loginctl enable-linger "+userName()) {
+		t.Errorf("calls: %v", calls)
+	}
+	if err := os.Mkdir(m.lingers, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(m.lingers, userName()), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if hints := m.Hints(); len(hints) != 0 {
+		t.Errorf("hints: %v", hints)
+	}
+	if _, err := m.Install(t.Context(), testSpec(m), opts); err != nil {
+		t.Fatal(err)
+	}
+	stub.took()
+	if _, err := m.Uninstall(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if calls := stub.took(); !slices.Contains(calls, "loginctl disable-linger "+userName()) {
+		t.Errorf("calls: %v", calls)
 	}
 }
