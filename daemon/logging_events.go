@@ -17,7 +17,8 @@ var journalEvents = map[string]journal.Event{
 	"the secret for computers has changed":                 {Name: "secret_changed", ID: "96a48e3ecbad47ffb1f6beeb5bbcac0a"},
 
 	"server ready":    {Name: "server_ready", ID: "f90e40d08b1a4927a4a20d39bc58eaa8"},
-	"server ended":    {Name: "server_failed", ID: "8fb1a0c727014d8b9742d607b8ec633a"},
+	"server down":     {Name: "server_failed", ID: "8fb1a0c727014d8b9742d607b8ec633a"},
+	"server ended":    {Name: "server_ended", ID: "c0b3a5de0fd24f0d9b8b3f8cf2f0d1a7"},
 	"server stopping": {Name: "server_stopping", ID: "7bcca63582b64952adf9a0b216c8e5b2"},
 	"server off":      {Name: "server_off", ID: "17609a0598144997830fb5d32dade4cb"},
 	"the changed server does not come up; the one before goes on serving": {Name: "server_degraded", ID: "0cfd176e0ed845d8924e1b06168491fb"},
