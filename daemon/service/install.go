@@ -58,6 +58,8 @@ func (b base) record(spec Spec, before *Record) *Record {
 // Secrets is where this service's secrets are stored.
 func (b base) Secrets() Secrets { return Secrets{b.secretsDir()} }
 
+const keptNote = "configuration, secrets and state are kept for the next install; `traposd uninstall --purge` removes them"
+
 func notInstalled(system bool) error {
 	scope := ""
 	if system {

@@ -232,22 +232,17 @@ func (m *Manager) Uninstall(ctx context.Context, purge bool) (out Outcome, err e
 	if err != nil {
 		return out, err
 	}
-	if !state.Installed && record == nil && !purge {
+	if !state.Installed && !purge {
 		return out, notInstalled(m.system)
 	}
 	if err := m.removeUnits(ctx, state, &out); err != nil {
 		return out, err
 	}
-	if err := out.remove(filepath.Join(m.dir, recordName)); err != nil {
-		return out, err
-	}
 	if purge {
 		return out, m.purge(ctx, record, &out)
 	}
-	if os.Remove(m.dir) != nil { // something is in it
-		out.Kept = append(out.Kept, m.dir)
-		out.Notes = append(out.Notes, "configuration, secrets and state are kept for the next install; `traposd uninstall --purge` removes them")
-	}
+	out.Kept = append(out.Kept, m.dir)
+	out.Notes = append(out.Notes, keptNote)
 	return out, nil
 }
 
@@ -282,7 +277,7 @@ func (m *Manager) purge(ctx context.Context, record *Record, out *Outcome) error
 	if record == nil {
 		record = &Record{}
 	}
-	trees := []string{m.secretsDir()}
+	trees := []string{m.secretsDir(), filepath.Join(m.dir, recordName)}
 	for _, unit := range allUnits() { // changes of one's own
 		trees = append(trees, filepath.Join(m.unitDir, unit+".d"))
 	}

@@ -148,21 +148,20 @@ func (l *launchd) Uninstall(ctx context.Context, purge bool) (out Outcome, err e
 	if err != nil {
 		return out, err
 	}
-	if !state.Installed && record == nil && !purge {
+	if !state.Installed && !purge {
 		return out, notInstalled(l.system)
 	}
 	if err := l.bootout(ctx); err != nil {
 		return out, err
 	}
-	for _, path := range []string{l.plistPath(), filepath.Join(l.dir, recordName)} {
-		if err := out.remove(path); err != nil {
-			return out, err
-		}
+	if err := out.remove(l.plistPath()); err != nil {
+		return out, err
 	}
 	if !purge {
+		out.Kept, out.Notes = append(out.Kept, l.dir), append(out.Notes, keptNote)
 		return out, nil
 	}
-	trees := []string{l.secretsDir(), l.logDir}
+	trees := []string{l.secretsDir(), l.logDir, filepath.Join(l.dir, recordName)}
 	if record != nil && below(l.dir, record.StateDir) && record.StateDir != l.dir {
 		trees = append(trees, record.StateDir)
 	}

@@ -223,7 +223,7 @@ func TestUninstallEndsTheProcessAndKeepsWhatIsTheUsers(t *testing.T) {
 	}
 	stub.took()
 	out, err := m.Uninstall(t.Context(), false)
-	if err != nil || len(out.Removed) != 4 {
+	if err != nil || len(out.Removed) != 3 {
 		t.Errorf("%+v %v", out, err)
 	}
 	stub.expect(callStopSockets, "stop", "uninstall", callReload)

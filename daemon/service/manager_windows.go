@@ -199,15 +199,11 @@ func (m *Manager) protect(ctx context.Context, spec Spec) error {
 
 // Uninstall stops the service and removes its registration; with purge, also its configuration, secrets and state.
 func (m *Manager) Uninstall(ctx context.Context, purge bool) (out Outcome, err error) {
-	record, err := ReadRecord(m.dir)
-	if err != nil {
-		return out, err
-	}
 	was, err := m.State(ctx)
 	if err != nil {
 		return out, err
 	}
-	if !was.Installed && record == nil && !purge {
+	if !was.Installed && !purge {
 		return out, notInstalled(true)
 	}
 	if was.Up() {
@@ -225,11 +221,12 @@ func (m *Manager) Uninstall(ctx context.Context, purge bool) (out Outcome, err e
 		}
 		out.Notes = append(out.Notes, "removed the service "+Name)
 	}
-	if err := out.remove(filepath.Join(m.dir, recordName)); err != nil || !purge {
-		return out, err
+	if !purge {
+		out.Kept, out.Notes = append(out.Kept, m.dir), append(out.Notes, keptNote)
+		return out, nil
 	}
 	_, state, runtime := SystemDirs()
-	for _, tree := range []string{m.secretsDir(), state, runtime} {
+	for _, tree := range []string{m.secretsDir(), state, runtime, filepath.Join(m.dir, recordName)} {
 		if err := out.removeTree(tree); err != nil {
 			return out, err
 		}

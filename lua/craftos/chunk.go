@@ -32,7 +32,9 @@ func compile(source, name string) (proto *lua.FunctionProto, err error) {
 	}()
 	tree, err := parse.Parse(strings.NewReader(plainEscapes(source)), name)
 	if err == nil {
-		mendLoops(tree)
+		err = mend(tree)
+	}
+	if err == nil {
 		proto, err = lua.Compile(tree, name)
 	}
 	if err != nil {

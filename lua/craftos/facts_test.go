@@ -144,3 +144,20 @@ func TestLabels(t *testing.T) {
 		t.Errorf("label %q", c.Label())
 	}
 }
+
+// A program whose parts are nested without end is an error of the program, not the end of the process that runs it.
+func TestNestingIsBounded(t *testing.T) {
+	bootSnippet(t, Options{}, `
+		local n = 30000
+		for _, source in ipairs({
+			"return " .. ("not "):rep(n) .. "1", "return " .. ("{"):rep(n) .. ("}"):rep(n), ("do "):rep(n) .. ("end "):rep(n),
+			"return " .. ("2^"):rep(n) .. "1", "return " .. ("function() return "):rep(n) .. "1" .. (" end"):rep(n),
+		}) do
+			local fn, problem = load(source)
+			same(nil, fn) check(problem:find("too many syntax levels", 1, true), problem)
+		end
+		same(5000, load("return 0" .. ("+1"):rep(5000))())
+		same(150, #load("return 'x'" .. (" .. 'x'"):rep(149))())
+		same("ab", load("return (((((((((('a'))))))))))..'b'")())
+	`)
+}

@@ -1,34 +1,63 @@
 package craftos
 
 import (
+	"errors"
 	"reflect"
 
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// mendLoops works around two errors of gopher-lua 1.1.2 in loops over anything but a single call, like
+// maxSyntaxLevels bounds how deep a program's parts are nested, since the compiler follows them by recursion, and a Go stack
+// that is full ends the process. Lua allows some 200 levels, but counts a long sum as one where its tree here has many.
+const maxSyntaxLevels = 20_000
+
+var errTooDeep = errors.New("chunk has too many syntax levels")
+
+// mender goes through a program's tree before it is compiled.
+//
+// It works around two errors of gopher-lua 1.1.2 in loops over anything but a single call, like
 // `for line in file.readLine do`: the iterator's arguments that are not given are whatever is in their registers instead of
 // nil, and an expression of several parts is computed in the wrong ones. The list goes into three local variables first.
-func mendLoops(tree []ast.Stmt) {
-	mendLoopsIn(reflect.ValueOf(tree))
+type mender struct {
+	levels  int
+	tooDeep bool
 }
 
-func mendLoopsIn(v reflect.Value) {
+// mend changes the tree in place. It fails with errTooDeep for a program that must not be compiled.
+func mend(tree []ast.Stmt) error {
+	var m mender
+	m.visit(reflect.ValueOf(tree))
+	if m.tooDeep {
+		return errTooDeep
+	}
+	return nil
+}
+
+func (m *mender) visit(v reflect.Value) {
 	switch v.Kind() {
-	case reflect.Interface, reflect.Pointer:
+	case reflect.Interface:
 		if !v.IsNil() {
-			mendLoopsIn(v.Elem())
+			m.visit(v.Elem())
 		}
+	case reflect.Pointer:
+		m.levels++
+		if m.levels > maxSyntaxLevels {
+			m.tooDeep = true
+		}
+		if !v.IsNil() && !m.tooDeep {
+			m.visit(v.Elem())
+		}
+		m.levels--
 	case reflect.Slice:
 		for i := range v.Len() {
-			mendLoopsIn(v.Index(i))
+			m.visit(v.Index(i))
 			if loop, ok := v.Index(i).Interface().(*ast.GenericForStmt); ok && !takesAll(loop.Exprs) {
 				v.Index(i).Set(reflect.ValueOf(mended(loop)))
 			}
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			mendLoopsIn(v.Field(i))
+			m.visit(v.Field(i))
 		}
 	default: // a name, a number, a line
 	}
