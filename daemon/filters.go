@@ -92,8 +92,9 @@ type serverOf struct {
 	name      string // the configured server's
 }
 
-// lenses are the filters as the view at a path needs them; none if they change nothing there.
-func (f *filters) lenses(v views, path string) []mcp.Lens {
+// lenses are the filters as the view at a path needs them; none if they change nothing there. They are looked through later,
+// by many goroutines, and hold on to these filters and views, not to those that come after.
+func (f filters) lenses(v views, path string) []mcp.Lens {
 	if f.closed != "" {
 		return []mcp.Lens{{Hidden: func(string, string) string { return f.closed }}}
 	}
@@ -129,7 +130,7 @@ func (f *filters) lenses(v views, path string) []mcp.Lens {
 	return append(all, lens(nil))
 }
 
-func (f *filters) empty() bool {
+func (f filters) empty() bool {
 	return f.everyone.empty() && len(f.workspaces) == 0 && len(f.clients) == 0
 }
 
@@ -162,7 +163,7 @@ func hiddenInAll(concerned []workspaceView, scopes [][]filterScope, of serverOf,
 
 // compact is the mode of a client, which may be nil: as said for it, else for the workspaces (if they agree), else for
 // everyone.
-func (f *filters) compact(client *filterScope, workspaces [][]filterScope) bool {
+func (f filters) compact(client *filterScope, workspaces [][]filterScope) bool {
 	if client != nil && client.compact != nil {
 		return *client.compact
 	}
@@ -182,7 +183,7 @@ func (f *filters) compact(client *filterScope, workspaces [][]filterScope) bool 
 }
 
 // forWorkspace are the filters that name the workspace, by its name in paths or by its path.
-func (f *filters) forWorkspace(w workspaceView) (scopes []filterScope) {
+func (f filters) forWorkspace(w workspaceView) (scopes []filterScope) {
 	for _, s := range f.workspaces {
 		if s.key == w.name || filepath.IsAbs(s.key) && filepath.Clean(s.key) == filepath.Clean(w.path) {
 			scopes = append(scopes, s)
@@ -193,7 +194,7 @@ func (f *filters) forWorkspace(w workspaceView) (scopes []filterScope) {
 
 // strangers are warnings about servers and workspaces that the filters name and that are nowhere: what they were to hide
 // may be shown under another name.
-func (f *filters) strangers(path string, set mcpconfig.Set, workspaces []Workspace) (problems mcpconfig.Problems) {
+func (f filters) strangers(path string, set mcpconfig.Set, workspaces []Workspace) (problems mcpconfig.Problems) {
 	warn := func(at place, message string) {
 		problems = append(problems, mcpconfig.Problem{
 			Severity: mcpconfig.SeverityWarning, Path: path, Scope: mcpconfig.ScopeSupplied,
@@ -214,7 +215,7 @@ func (f *filters) strangers(path string, set mcpconfig.Set, workspaces []Workspa
 	known := workspaceViews(set, workspaces)
 	for _, s := range f.workspaces {
 		servers(s)
-		if !slices.ContainsFunc(known, func(w workspaceView) bool { return len((&filters{workspaces: []filterScope{s}}).forWorkspace(w)) > 0 }) {
+		if !slices.ContainsFunc(known, func(w workspaceView) bool { return len(filters{workspaces: []filterScope{s}}.forWorkspace(w)) > 0 }) {
 			warn(s.place, "no workspace has that name or path; see `traposd workspace list`")
 		}
 	}

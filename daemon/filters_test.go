@@ -89,6 +89,13 @@ func TestFiltersHide(t *testing.T) {
 	if by := lensOf(closed.lenses(filterViews(), "/mcp"), "").Hidden("c", "exec-lua"); !strings.Contains(by, "cannot be read") {
 		t.Errorf("what cannot be read hides by %q", by)
 	}
+	// A lens is looked through when other filters may already have taken the place of its own.
+	replaced, _ := parseFilters(t, `{"servers":{"github":false}}`)
+	old := lensOf(replaced.lenses(filterViews(), "/mcp"), "")
+	replaced = filters{}
+	if by := old.Hidden("1", "x"); by == "" || !replaced.empty() {
+		t.Error("a lens forgets its filters when others replace them")
+	}
 	var none filters
 	if lenses := none.lenses(filterViews(), "/mcp"); lenses != nil {
 		t.Errorf("no filters make %d lenses", len(lenses))
