@@ -67,7 +67,11 @@ func (l *life) step() bool {
 		l.timer = time.NewTimer(l.w.owner.options.Times.Lookup)
 	}
 	if l.due && l.next == nil && int(l.retiring.Load()) < maxRetiring {
-		l.start(want)
+		if l.started.IsZero() && l.w.owner.crowded(l.w.id) {
+			l.w.enter(StateStarting, "", nil)
+		} else {
+			l.start(want)
+		}
 	}
 	l.wait()
 	return true

@@ -168,6 +168,28 @@ func TestServiceStopIsHasty(t *testing.T) {
 	}
 }
 
+// TestEntryThatComesAndGoesIsBounded: runs of it that do not end keep the next one waiting, when there are too many.
+func TestEntryThatComesAndGoesIsBounded(t *testing.T) {
+	t.Parallel()
+	b := start(t, func(o *Options) { o.Times.StdinClose, o.Times.Terminate = time.Hour, time.Hour })
+	server := helper(t, "s", "ignore-eof ignore-term")
+	var pids []int
+	for range maxRetiring {
+		b.r.Reconcile([]mcpconfig.Server{server})
+		pids = append(pids, b.awaitState("s", StateReady).PID)
+		b.r.Reconcile(nil)
+	}
+	b.r.Reconcile([]mcpconfig.Server{server, helper(t, "other", "ok")})
+	b.awaitState("other", StateReady)
+	if s := b.awaitState("s", StateStarting); s.PID != 0 || b.attempts("s") != 0 {
+		t.Errorf("beside %d earlier runs: %+v", maxRetiring, s)
+	}
+	if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitState("s", StateReady)
+}
+
 func TestPipesAreNotInherited(t *testing.T) {
 	b := start(t)
 	b.r.Reconcile([]mcpconfig.Server{helper(t, "a", "ok"), helper(t, "b", "ok"), helper(t, "c", "ok")})

@@ -106,8 +106,26 @@ func (r *Reconciler) run(w *worker) {
 		w.run()
 		r.mu.Lock()
 		delete(r.leaving, w)
+		next := r.workers[w.id]
 		r.mu.Unlock()
+		if next != nil {
+			next.poke() // it may wait for that; see crowded
+		}
 	})
+}
+
+// crowded reports whether so many removed servers of that ID are still ending that another one must wait: an entry that
+// comes and goes all the time would fill the machine with processes otherwise.
+func (r *Reconciler) crowded(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for w := range r.leaving {
+		if w.id == id {
+			n++
+		}
+	}
+	return n >= maxRetiring
 }
 
 // adopt takes the configuration that the file has now; it reports whether the server has to be started anew for it.
