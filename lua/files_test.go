@@ -81,7 +81,7 @@ func (p *peer) file(kind string, payload map[string]any) fileResult {
 // A write that expects what the file holds is refused when it holds something else, or is not there.
 func expectedHash(t *testing.T, m *machine, p *peer) {
 	sum := func(text string) string { return fmt.Sprintf("%X", sha256.Sum256([]byte(text))) }
-	long := strings.Repeat("0123456789", 10_000)
+	long := strings.Repeat("0123456789", 10_000/slowdown)
 	p.writeFile("h/a", long, "")
 	for _, c := range []struct{ path, expected, data, kind string }{
 		{"h/a", sum("other"), "x", "mismatch"},
