@@ -22,7 +22,9 @@ func TestStatusPage(t *testing.T) {
 		if token != "" {
 			b.env = append(b.env, "TRAPOS_MCP_TOKEN="+token)
 		}
-		entry := func(demo string) string { return `{"command": "` + b.program + `", "args": ["demo-server", "` + demo + `"]}` }
+		entry := func(demo string) string {
+			return `{"command": "` + b.program + `", "args": ["demo-server", "` + demo + `"]}`
+		}
 		servers := `"dice": ` + entry("dice") + `, "words": ` + entry("words") + `, "failing": {"command": "sh", "args": ["-c", "echo '<script>x</script>' >&2; exit 3"]}`
 		name, err := json.Marshal(hostileName)
 		if err != nil {
