@@ -53,7 +53,10 @@ func showNext(cmd *cobra.Command, m *managed, s daemon.Settings, out service.Out
 	if m.system {
 		scope = " --system"
 	}
-	if len(out.Wrote) == 0 {
+	switch {
+	case len(out.Wrote) == 0 && out.Started:
+		_, _ = fmt.Fprintln(w, "everything is installed already; the service was started anew, with the program as it is now")
+	case len(out.Wrote) == 0:
 		_, _ = fmt.Fprintln(w, "everything is installed already")
 	}
 	if state.Up() {
