@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/traposd/traposd/daemon/recent"
 	"github.com/traposd/traposd/mcpconfig"
 )
 
@@ -26,7 +27,10 @@ func (o *operationsStub) serversReport() ServersReport {
 }
 func (o *operationsStub) computersReport() ComputersReport { return computersReport(nil) }
 func (o *operationsStub) reload(context.Context) error     { o.reloaded++; return nil }
-func (o *operationsStub) pendingReport() PendingReport     { return PendingReport{Version: 1} }
+func (o *operationsStub) eventsReport(after uint64) EventsReport {
+	return EventsReport{Version: 1, Events: []recent.Event{{Seq: after + 1}}}
+}
+func (o *operationsStub) pendingReport() PendingReport { return PendingReport{Version: 1} }
 func (o *operationsStub) workspacesReport() (WorkspacesReport, error) {
 	return WorkspacesReport{}, errors.New("workspaces.json cannot be read")
 }
@@ -93,6 +97,9 @@ func TestControl(t *testing.T) {
 	}
 	if _, err := client.Approve(t.Context(), ""); !errors.Is(err, ErrUsage) || err.Error() != "nothing waits" {
 		t.Errorf("%v", err)
+	}
+	if r, err := client.Events(t.Context(), 6); err != nil || len(r.Events) != 1 || r.Events[0].Seq != 7 {
+		t.Errorf("%v %v", r, err)
 	}
 	if r, err := client.Pending(t.Context()); err != nil || r.Version != 1 {
 		t.Errorf("%v %v", r, err)

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -60,6 +61,11 @@ func (c *ControlClient) Servers(ctx context.Context) (r ServersReport, err error
 // Computers lists the connected computers.
 func (c *ControlClient) Computers(ctx context.Context) (r ComputersReport, err error) {
 	return r, c.do(ctx, http.MethodGet, "/v1/computers", &r)
+}
+
+// Events are what the service remembers of its log after that sequence number, 200 at most.
+func (c *ControlClient) Events(ctx context.Context, after uint64) (r EventsReport, err error) {
+	return r, c.do(ctx, http.MethodGet, "/v1/events?after="+strconv.FormatUint(after, 10), &r)
 }
 
 // Reload has the configuration files read now, and returns when what they say is being carried out.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/traposd/traposd/mcpconfig"
@@ -18,6 +19,7 @@ type operations interface {
 	computersReport() ComputersReport
 	pendingReport() PendingReport
 	workspacesReport() (WorkspacesReport, error)
+	eventsReport(after uint64) EventsReport
 
 	reload(ctx context.Context) error
 	restart(name string) error
@@ -52,6 +54,13 @@ func controlRoutes(ops operations) http.Handler {
 	get("/v1/computers", func() (any, error) { return ops.computersReport(), nil })
 	get("/v1/approvals", func() (any, error) { return ops.pendingReport(), nil })
 	get("/v1/workspaces", func() (any, error) { return ops.workspacesReport() })
+	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) {
+		after, err := strconv.ParseUint(r.URL.Query().Get("after"), 10, 64)
+		if err != nil {
+			err = failf(ErrUsage, "after must be the number of an event")
+		}
+		respond(w, ops.eventsReport(after), err)
+	})
 	mux.HandleFunc("POST /v1/reload", func(w http.ResponseWriter, r *http.Request) {
 		err := ops.reload(r.Context())
 		respond(w, ops.serversReport(), err)

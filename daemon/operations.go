@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"time"
+
+	"github.com/traposd/traposd/daemon/recent"
 )
 
 // These are what the control socket can ask for; see operations.
@@ -29,6 +31,11 @@ func (d *Daemon) computersReport() ComputersReport {
 		return computersReport(nil)
 	}
 	return computersReport(d.gateway.Registry().Computers())
+}
+
+func (d *Daemon) eventsReport(after uint64) EventsReport {
+	events, _ := d.events.After(after)
+	return EventsReport{Version: reportVersion, Events: append([]recent.Event{}, events...)}
 }
 
 func (d *Daemon) pendingReport() PendingReport {

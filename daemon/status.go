@@ -110,6 +110,12 @@ type SessionReport struct {
 	Streams  int       `json:"streams"`
 }
 
+// EventsReport is what the service remembers of its log, oldest first.
+type EventsReport struct {
+	Version int            `json:"version"`
+	Events  []recent.Event `json:"events"`
+}
+
 // SessionsReport is the form of `traposd sessions --json`.
 type SessionsReport struct {
 	Version  int             `json:"version"`
