@@ -32,6 +32,7 @@ type entryReader struct {
 func (e *entryReader) reset(r *fileReader, m namedValue, server *Server) {
 	*e = entryReader{fileReader: r, server: server, key: m.key}
 	e.server.Name, e.server.Source = m.name, r.source
+	r.expander.files = nil
 	e.server.Source.Line, e.server.Source.Column = r.doc.position(m.key.start)
 }
 
@@ -64,6 +65,10 @@ func (e *entryReader) read(m namedValue, again []repetition) {
 	if !e.failed {
 		e.object(m.value)
 	}
+	for _, path := range e.expander.files {
+		e.server.references = append(e.server.references, NewSecret(path))
+	}
+	e.files = append(e.files, e.expander.files...)
 	switch {
 	case !e.failed:
 		e.server.approval = &consent{path: e.source.Path, name: m.name, entry: e.secret(e.text), env: e.fromFile}
@@ -89,9 +94,7 @@ func (e *entryReader) keepLastGood() {
 	for i := range e.problems {
 		e.problems[i].KeptLastGood = e.problems[i].Severity == SeverityError
 	}
-	if !good.EnvFile.IsZero() {
-		e.envFiles = append(e.envFiles, good.EnvFile.Reveal())
-	}
+	e.files = good.appendFiles(e.files)
 }
 
 func (e *entryReader) name(m namedValue, again []repetition) {

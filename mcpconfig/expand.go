@@ -16,13 +16,17 @@ const (
 // ownSecrets are the variables that hold secrets of the service itself: no entry may hand them to a server.
 var ownSecrets = map[string]bool{"TRAPOS_SERVER_PASSWORD": true, "TRAPOS_MCP_TOKEN": true}
 
-// expander replaces ${VAR}, ${VAR:-default} and ${workspaceFolder}. What a variable holds is not expanded again. A bare $
+// expander replaces ${VAR}, ${VAR:-default}, ${workspaceFolder} and references. What a variable holds is not expanded again. A bare $
 // is literal, and so is a placeholder whose name no variable can have. Its errors name variables, and no values.
 type expander struct {
 	getenv    func(string) (string, bool)
 	workspace string // "" where there is none
 	left      int    // bytes that may still come out of expansion, see maxExpandedFile
 	scratch   []byte // memory for one value
+
+	folders    folders  // what the path of a reference stands against
+	privileged bool     // files that others could have written are refused
+	files      []string // the paths of the references of one entry
 }
 
 func (x *expander) expand(text string) (string, error) {
@@ -102,10 +106,22 @@ func placeholderLength(text string) int {
 	return -1
 }
 
-// splitPlaceholder takes ${name:-default} apart.
+// splitPlaceholder takes ${name:-default} apart; a path in the name may hold placeholders with defaults of their own.
 func splitPlaceholder(placeholder string) (name, fallback string, hasDefault bool) {
-	name, fallback, hasDefault = strings.Cut(placeholder[2:len(placeholder)-1], ":-")
-	return strings.TrimSpace(name), fallback, hasDefault
+	inner, depth := placeholder[2:len(placeholder)-1], 0
+	for i := range len(inner) {
+		switch inner[i] {
+		case '{':
+			depth++
+		case '}':
+			depth--
+		case ':':
+			if depth == 0 && strings.HasPrefix(inner[i:], ":-") {
+				return strings.TrimSpace(inner[:i]), inner[i+2:], true
+			}
+		}
+	}
+	return strings.TrimSpace(inner), "", false
 }
 
 func (x *expander) placeholder(out []byte, placeholder string, depth int) ([]byte, error) {
@@ -114,10 +130,7 @@ func (x *expander) placeholder(out []byte, placeholder string, depth int) ([]byt
 		return nil, errors.New("an empty placeholder: write ${NAME}")
 	}
 	if !variableName(name) {
-		if err := foreignPlaceholder(name); err != nil {
-			return nil, err
-		}
-		return appendBounded(out, placeholder)
+		return x.unnamed(out, placeholder, depth)
 	}
 	if ownSecrets[name] {
 		return nil, fmt.Errorf("%s is a secret of traposd itself and is given to no server: use a variable of another name", name)
@@ -133,6 +146,27 @@ func (x *expander) placeholder(out []byte, placeholder string, depth int) ([]byt
 		return nil, unsetVariable(name)
 	}
 	return appendBounded(out, content)
+}
+
+// unnamed expands a placeholder that is no variable's: a reference, what only an editor can fill, or text.
+func (x *expander) unnamed(out []byte, placeholder string, depth int) ([]byte, error) {
+	name, fallback, hasDefault := splitPlaceholder(placeholder)
+	if depth == maxDefaultDepth {
+		return nil, fmt.Errorf("placeholders nested too deep: at most %d levels", maxDefaultDepth)
+	}
+	content, found, err := x.reference(name, depth)
+	switch {
+	case found && hasDefault && content == "" && (err == nil || absent(err)):
+		return x.append(out, fallback, depth+1)
+	case err != nil:
+		return nil, err
+	case found:
+		return appendBounded(out, content)
+	}
+	if err := foreignPlaceholder(name); err != nil {
+		return nil, err
+	}
+	return appendBounded(out, placeholder)
 }
 
 func (x *expander) variable(name string) (string, bool) {

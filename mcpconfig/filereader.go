@@ -15,12 +15,11 @@ const (
 
 // fileReader reads the entries of one file.
 type fileReader struct {
-	doc        *document
-	source     Source // without line and column
-	root       string // the key that holds the entries
-	optional   bool   // the key may be absent
-	home       string
-	base       string // what relative paths stand against: the workspace root, else the home folder; "" if not known
+	doc      *document
+	source   Source // without line and column
+	root     string // the key that holds the entries
+	optional bool   // the key may be absent
+	folders
 	expander   expander
 	self       []string
 	privileged bool
@@ -29,7 +28,7 @@ type fileReader struct {
 	problems Problems
 	dropped  int
 	flat     bool         // fields of one server stand where servers should
-	envFiles []string     // of the entries, existing or not
+	files    []string     // envFiles and references of the entries, existing or not
 	members  []namedValue // memory for those of an entry
 	inner    []namedValue // and for those of its env and headers
 	args     []Secret     // and for its arguments

@@ -253,14 +253,15 @@ func (l *loader) parse(s *source, c candidate, data []byte) {
 		base = l.HomeDir
 	}
 	last := l.lastGood(c.Source)
+	against := folders{home: l.HomeDir, base: base}
 	r := &fileReader{
-		source: c.Source, root: c.root, optional: c.optional, home: l.HomeDir, base: base, baseCwd: NewSecret(base),
-		expander: expander{getenv: l.Getenv, workspace: c.Workspace, left: maxExpandedFile},
+		source: c.Source, root: c.root, optional: c.optional, folders: against, baseCwd: NewSecret(base),
+		expander: expander{getenv: l.Getenv, workspace: c.Workspace, left: maxExpandedFile, folders: against, privileged: l.Privileged},
 		self:     l.Self, privileged: l.Privileged, lastGood: last.good,
 	}
 	servers, lost := r.read(data)
 	l.problems = append(l.problems, r.problems...)
-	l.set.watch = append(l.set.watch, r.envFiles...)
+	l.set.watch = append(l.set.watch, r.files...)
 	if lost != nil {
 		l.lose(s, lost)
 		return
@@ -284,9 +285,7 @@ func (l *loader) lose(s *source, p *Problem) {
 // keep copies servers of the last good Set; their files are watched on.
 func (l *loader) keep(servers []Server) []Server {
 	for _, s := range servers {
-		if !s.EnvFile.IsZero() {
-			l.set.watch = append(l.set.watch, s.EnvFile.Reveal())
-		}
+		l.set.watch = s.appendFiles(l.set.watch)
 	}
 	return slices.Clone(servers)
 }

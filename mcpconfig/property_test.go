@@ -26,7 +26,8 @@ func drawValue(t *rapid.T) string {
 	text := func() string {
 		return rapid.SampledFrom([]string{
 			canary, "https://" + canary + "/mcp", "http://u:" + canary + "@h/", canary + " x", "./" + canary, "~/" + canary,
-			"${Y:-" + canary + "}", "${T}" + canary, "${Y}" + canary, "${input:" + canary + "}", "${env:-" + canary + "}", "${" + canary + "%",
+			"${Y:-" + canary + "}", "${T}" + canary, "${Y}" + canary, "${input:" + canary + "}", "${env:-" + canary + "}", "${file:" + canary + "}", "${file:x:-" + canary + "}", "${credential:-" + canary + "}", "${credential:a/" + canary + "}",
+			"${" + canary + "%",
 			"${command:" + canary + "}", "-" + canary, "file:///" + canary, canary + "\r\n", canary + "\x00",
 			"http://127.0.0.1:4445/" + canary, "https://h:99999/" + canary, "https://h/%zz" + canary, strings.Repeat(canary, 100),
 		}).Draw(t, "text")

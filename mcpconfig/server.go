@@ -86,7 +86,19 @@ type Server struct {
 	ShadowedBy Source   // the entry that hides this one in the merge of all workspaces; zero if it is visible there
 
 	shownCommand, shownURL Secret   // as written, for check: placeholders unexpanded, defaults left out
+	references             []Secret // paths of the files that values refer to, existing or not
 	approval               *consent // see ApprovalHash
+}
+
+// appendFiles appends the paths of the files that the server's values came from.
+func (s Server) appendFiles(paths []string) []string {
+	if !s.EnvFile.IsZero() {
+		paths = append(paths, s.EnvFile.Reveal())
+	}
+	for _, path := range s.references {
+		paths = append(paths, path.Reveal())
+	}
+	return paths
 }
 
 // Runnable tells whether the server is to be run: neither off nor invalid nor hidden.

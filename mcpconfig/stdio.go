@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -152,7 +151,7 @@ func (e *entryReader) envFile() {
 		return
 	}
 	e.server.EnvFile = e.secret(path)
-	e.envFiles = append(e.envFiles, path)
+	e.files = append(e.files, path)
 	data, _, err := readFile(path, maxEnvFileBytes, e.privileged)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = errors.New("there is no such file")
@@ -172,35 +171,13 @@ func (e *entryReader) path(v value, field string) (string, bool) {
 		return "", true
 	}
 	if problem == "" {
-		text, problem = e.tilde(text)
-	}
-	if text = e.against(text); problem == "" && !filepath.IsAbs(text) {
-		problem = "a relative path, and the home folder is not known: write an absolute one"
+		text, problem = e.resolve(text)
 	}
 	if problem != "" {
 		e.fail(v, field, "%s", problem)
 		return "", false
 	}
 	return text, true
-}
-
-// against makes a path absolute if there is something for it to stand against.
-func (e *entryReader) against(path string) string {
-	if filepath.IsAbs(path) || e.base == "" {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(e.base, path)
-}
-
-// tilde resolves ~ and ~/x.
-func (e *entryReader) tilde(text string) (resolved, problem string) {
-	if text != "~" && (len(text) < 2 || text[0] != '~' || !os.IsPathSeparator(text[1])) {
-		return text, ""
-	}
-	if e.home == "" {
-		return "", "~ cannot be resolved: the home folder is not known, set HOME or write an absolute path"
-	}
-	return filepath.Join(e.home, text[1:]), ""
 }
 
 // string reads a string and expands it, or says what is wrong with it.
