@@ -187,7 +187,14 @@ func (s *installation) edit() {
 	saved := time.Now()
 	s.write(s.workspace+"/.mcp.json", entries("dice", dice, "words", words))
 	s.ready("dice", "words")
-	found := s.journal("EVENT=configuration_applied", `ADDED=["words"]`)
+	var found []map[string]any
+	s.await("the start of words in the journal, after which it has the edit too", func() bool {
+		if len(s.journal("SERVER=words", "EVENT=server_ready")) != 1 {
+			return false
+		}
+		found = s.journal("EVENT=configuration_applied", `ADDED=["words"]`)
+		return true
+	})
 	if len(found) != 1 {
 		s.t.Fatalf("the edit is in the journal %d times", len(found))
 	}
@@ -205,9 +212,6 @@ func (s *installation) edit() {
 		s.t.Fatalf("%v", e)
 	}
 	s.t.Logf("an edit is in the journal %v after its save began", time.UnixMicro(usec).Sub(saved).Round(time.Millisecond))
-	if len(s.journal("SERVER=words", "EVENT=server_ready")) != 1 {
-		s.t.Error("SERVER=words does not find its start")
-	}
 }
 
 // kill has the service come back after kill -9, and leave nothing behind.
