@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -185,10 +186,23 @@ func (c *call) complete(ctx context.Context, snapshot *snapshot) ([][]byte, *wir
 	return c.relay(ctx, found, wire.Set(c.message.Params, "ref", own))
 }
 
-func (c *call) stringParam(key string) (string, *wire.Error) {
-	raw, _ := wire.Get(c.message.Params, key)
-	value, ok := wire.String(raw)
-	if !ok {
+// stringParam reads the param that decides what is asked for. It must be there once, and none beside it under a name that
+// only differs in case: servers go by the last of them, whatever its case (encoding/json does), and would do something else
+// than what was looked up here and held against the filters.
+func (c *call) stringParam(key string) (value string, failure *wire.Error) {
+	found := false
+	for name, raw := range wire.Members(c.message.Params) {
+		if !strings.EqualFold(name, key) {
+			continue
+		}
+		if found || name != key {
+			return "", wire.Errorf(CodeInvalidParams, "%s has to say %q once and in that case", c.message.Method, key)
+		}
+		if value, found = wire.String(raw); !found {
+			break
+		}
+	}
+	if !found {
 		return "", wire.Errorf(CodeInvalidParams, "%s needs a string %q", c.message.Method, key)
 	}
 	return value, nil

@@ -73,6 +73,29 @@ func TestHiddenToolsAreNeitherListedNorCalled(t *testing.T) {
 	}
 }
 
+// A server that goes by the last of two names, or by one in another case, must not be led to a tool that is hidden.
+func TestHiddenToolsAreNotCalledBesideOthers(t *testing.T) {
+	entries := []mcp.Entry{{ID: "1", Server: echo, Tools: tools("shown", "hidden")}} // as at /mcp/s/SERVER, where names are the server's own
+	listed, compact := newBed(t, mcp.Options{}), compactBed(t)
+	for _, b := range []*bed{listed, compact} {
+		b.catalogue.Set(entries, hide("", "1/hidden"))
+	}
+	for _, params := range []string{
+		`{"name":"shown","name":"hidden"}`,
+		`{"name":"shown","n\u0061me":"hidden"}`,
+		`{"name":"shown","Name":"hidden"}`,
+		`{"NAME":"hidden","name":"shown"}`,
+		`{"name":"call-tool","Name":"hidden","arguments":{"name":"shown"}}`,
+	} {
+		for _, b := range []*bed{listed, compact} {
+			got := b.post(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":`+params+`}`).body
+			if !strings.Contains(got, `"code":-32602,`) {
+				t.Errorf("%s at %s is answered with %s", params, b.url, got)
+			}
+		}
+	}
+}
+
 // The first lens that is for a client counts, in every era.
 func TestLensesAreForClients(t *testing.T) {
 	b := newBed(t, mcp.Options{})
