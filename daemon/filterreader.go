@@ -8,6 +8,7 @@ import (
 
 	"github.com/tailscale/hujson"
 
+	"github.com/traposd/traposd/daemon/glob"
 	"github.com/traposd/traposd/mcpconfig"
 )
 
@@ -199,7 +200,7 @@ func exactRulesFirst(rules []toolRule) []toolRule {
 }
 
 func order(key string) int {
-	if isPattern(key) {
+	if glob.IsPattern(key) {
 		return 1
 	}
 	return 0

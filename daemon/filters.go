@@ -3,8 +3,8 @@ package daemon
 import (
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/traposd/traposd/daemon/glob"
 	"github.com/traposd/traposd/mcp"
 	"github.com/traposd/traposd/mcpconfig"
 )
@@ -63,7 +63,7 @@ func (s filterScope) hides(of serverOf, tool string) string {
 		return s.computers.hides(tool)
 	}
 	for _, rule := range s.servers {
-		if matches(rule.key, of.name) {
+		if glob.Match(rule.key, of.name) {
 			return rule.hides(tool)
 		}
 	}
@@ -83,7 +83,7 @@ func (r toolRule) hides(tool string) string {
 }
 
 func (p patterns) match(tool string) bool {
-	return slices.ContainsFunc(p.list, func(pattern string) bool { return matches(pattern, tool) })
+	return slices.ContainsFunc(p.list, func(pattern string) bool { return glob.Match(pattern, tool) })
 }
 
 // serverOf is whose tool is asked about.
@@ -124,7 +124,7 @@ func (f filters) lenses(v views, path string) []mcp.Lens {
 	var all []mcp.Lens
 	for i := range f.clients {
 		l, pattern := lens(&f.clients[i]), f.clients[i].key
-		l.Client = func(name string) bool { return matches(pattern, name) }
+		l.Client = func(name string) bool { return glob.Match(pattern, name) }
 		all = append(all, l)
 	}
 	return append(all, lens(nil))
@@ -203,7 +203,7 @@ func (f filters) strangers(path string, set mcpconfig.Set, workspaces []Workspac
 	}
 	servers := func(s filterScope) {
 		for _, rule := range s.servers {
-			if _, known := set.Lookup(rule.key); !known && !isPattern(rule.key) {
+			if _, known := set.Lookup(rule.key); !known && !glob.IsPattern(rule.key) {
 				warn(rule.place, "no server is called that; see `traposd servers`")
 			}
 		}
@@ -220,32 +220,4 @@ func (f filters) strangers(path string, set mcpconfig.Set, workspaces []Workspac
 		}
 	}
 	return problems
-}
-
-// isPattern reports whether a key can match more than itself.
-func isPattern(key string) bool { return strings.ContainsAny(key, "*?") }
-
-// matches reports whether a pattern matches a whole name: `*` stands for any characters or none, `?` for one. Case matters.
-func matches(pattern, name string) bool {
-	p, n := []rune(pattern), []rune(name)
-	star, mark := -1, 0 // the last `*`, and how far into the name it reaches
-	i, j := 0, 0
-	for j < len(n) {
-		switch {
-		case i < len(p) && p[i] == '*':
-			star, mark = i, j
-			i++
-		case i < len(p) && (p[i] == '?' || p[i] == n[j]):
-			i, j = i+1, j+1
-		case star >= 0:
-			mark++
-			i, j = star+1, mark
-		default:
-			return false
-		}
-	}
-	for i < len(p) && p[i] == '*' {
-		i++
-	}
-	return i == len(p)
 }

@@ -158,31 +158,6 @@ func TestFiltersThatAreWrong(t *testing.T) {
 	}
 }
 
-func TestPatterns(t *testing.T) {
-	for _, row := range []struct {
-		pattern, name string
-		want          bool
-	}{
-		{"a", "a", true},
-		{"a", "A", false},
-		{"", "", true},
-		{"*", "", true},
-		{"*", "x/y z", true},
-		{"a*c", "abbc", true},
-		{"a*c", "abcd", false},
-		{"*b*", "abc", true},
-		{"a?c", "aéc", true},
-		{"a?c", "ac", false},
-		{"*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaac", false},
-		{"[a]", "a", false},
-		{"[a]", "[a]", true},
-	} {
-		if got := matches(row.pattern, row.name); got != row.want {
-			t.Errorf("%q on %q: %v", row.pattern, row.name, got)
-		}
-	}
-}
-
 // Filters of traposd.json are applied live, a broken edit keeps the last good ones, and what is hidden cannot be called.
 func TestFiltersAreAppliedLive(t *testing.T) {
 	settings := testSettings(t)

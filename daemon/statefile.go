@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/traposd/traposd/daemon/wholefile"
 )
 
 // maxStateBytes bounds a state file; the largest holds some hundred bytes for each approved entry.
@@ -51,20 +53,8 @@ func writeState(path string, v any) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("the state folder cannot be made: %w; choose another by TRAPOS_STATE_DIR", err)
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // made 0600
-	if err != nil {
+	if err := wholefile.Replace(path, append(data, '\n'), 0o600); err != nil {
 		return fmt.Errorf("the state folder cannot be written: %w; choose another by TRAPOS_STATE_DIR", err)
-	}
-	_, err = temp.Write(append(data, '\n'))
-	if err == nil {
-		err = temp.Sync()
-	}
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
 	}
 	return nil
 }

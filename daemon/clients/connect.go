@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/traposd/traposd/daemon/wholefile"
 )
 
 // maxFileBytes bounds a client's file. Claude Code's holds its history and grows to some megabytes.
@@ -82,28 +84,10 @@ func readFile(path string) (data []byte, mode os.FileMode, err error) {
 	return data, info.Mode().Perm(), err
 }
 
-// replaceFile writes a file whole or not at all.
+// replaceFile writes a file whole or not at all, and makes its folder.
 func replaceFile(path string, data []byte, mode os.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), ".traposd-*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(data)
-	if err == nil {
-		err = temp.Sync()
-	}
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Chmod(temp.Name(), mode)
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return nil
+	return wholefile.Replace(path, data, mode)
 }

@@ -1,6 +1,6 @@
 package policy
 
-import "strings"
+import "github.com/traposd/traposd/daemon/glob"
 
 // globs are patterns for names: * stands for any characters, ? for one byte.
 type globs []string
@@ -9,32 +9,10 @@ type globs []string
 func (g globs) fit(names ...string) bool {
 	for _, pattern := range g {
 		for _, name := range names {
-			if name != "" && match(pattern, name) {
+			if name != "" && glob.MatchBytes(pattern, name) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// match holds a pattern against a whole name. It goes back to the last * only, so that its time is bounded by the product of
-// both lengths.
-func match(pattern, name string) bool {
-	p, n, star, resume := 0, 0, -1, 0
-	for n < len(name) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, resume = p, n
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
-			p++
-			n++
-		case star >= 0:
-			resume++
-			p, n = star+1, resume
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[p:], "*") == ""
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/traposd/traposd/daemon/glob"
 )
 
 // Bounds of a policy: a call is held against all of it.
@@ -184,7 +186,7 @@ func (d *decoder) tools(v hujson.Value, field string) toolLists {
 		return func(v hujson.Value, field string) {
 			*to = d.names(v, field, false)
 			for i, name := range *to {
-				if !slices.ContainsFunc(d.Tools, func(tool string) bool { return match(name, tool) }) {
+				if !slices.ContainsFunc(d.Tools, func(tool string) bool { return glob.MatchBytes(name, tool) }) {
 					d.fail(v.Value.(*hujson.Array).Elements[i], field, "no tool is called that; there are "+strings.Join(d.Tools, ", "))
 				}
 			}

@@ -3,6 +3,8 @@ package policy
 import (
 	"errors"
 	"strings"
+
+	"github.com/traposd/traposd/daemon/glob"
 )
 
 // maxPattern bounds a pattern, in bytes.
@@ -87,7 +89,7 @@ func (p pattern) walk(names []string) (at []bool, passed bool) {
 			case !here:
 			case p[i] == deep:
 				next[i] = true
-			case match(p[i], name):
+			case glob.MatchBytes(p[i], name):
 				next[i+1] = true
 			}
 		}

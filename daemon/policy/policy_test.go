@@ -270,28 +270,6 @@ func TestDoubtfulPolicy(t *testing.T) {
 	}
 }
 
-func TestMatch(t *testing.T) {
-	for _, c := range []struct {
-		pattern, name string
-		want          bool
-	}{
-		{"*", "", true},
-		{"", "", true},
-		{"", "a", false},
-		{"a*b*c", "aXbYbZc", true},
-		{"a*b*c", "acb", false},
-		{"?", "ab", false},
-		{"**a", "bba", true},
-		{"*?", "a", true},
-		{"*?", "", false},
-		{strings.Repeat("*a", 100) + "b", strings.Repeat("a", 1000), false},
-	} {
-		if match(c.pattern, c.name) != c.want {
-			t.Errorf("%q %q: not %v", c.pattern, c.name, c.want)
-		}
-	}
-}
-
 // A call is held against every rule and pattern: what the largest policy costs.
 func BenchmarkDecide(b *testing.B) {
 	rule := `{"label":"x*y*z","tools":{"allow":["read-*"]}},`

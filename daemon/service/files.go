@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/traposd/traposd/daemon/wholefile"
 )
 
 // replaceFile makes path hold data, whole or not at all, with that mode whatever the umask is; false if it did already. A
@@ -17,23 +19,8 @@ func replaceFile(path string, data []byte, mode fs.FileMode) (changed bool, err 
 			return false, nil
 		}
 	}
-	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // made 0600
-	if err != nil {
+	if err := wholefile.Replace(path, data, mode); err != nil {
 		return false, err
-	}
-	_, err = temp.Write(data)
-	if err == nil {
-		err = temp.Chmod(mode)
-	}
-	if err == nil {
-		err = temp.Sync()
-	}
-	err = errors.Join(err, temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return false, errors.Join(err, os.Remove(temp.Name()))
 	}
 	return true, nil
 }
