@@ -37,6 +37,8 @@ type Options struct {
 	AllowRelay bool         // computers may send requests to others of their network; Relay is stronger
 	OnChange   func()       // a computer came, left, or changed its state or what it serves; it must not block
 
+	Observe func(Observation) // a request to a computer has ended, however; it must not block. nil: nobody wants to know
+
 	// Relay carries out what one computer asks of another of its network, by calling Registry.Request; it may refuse with an
 	// *Error, or send something else. ctx ends with the time that the asker gives it, when it gives up, and when it is gone.
 	// It is called from many goroutines at once. nil: AllowRelay says whether everything is sent as it is, or nothing.
@@ -52,6 +54,7 @@ type Gateway struct {
 	log      *zap.Logger
 	registry *Registry
 	throttle throttle
+	counters counters
 	upgrader websocket.Upgrader
 
 	pending    atomic.Int64 // connections without a hello, or that are being refused

@@ -62,6 +62,13 @@ func (r *Registry) Request(ctx context.Context, networkID, traposID, requestType
 }
 
 func (r *Registry) request(ctx context.Context, networkID, traposID, requestType string, payload json.RawMessage) (json.RawMessage, *Error) {
+	began := time.Now()
+	answer, e := r.exchange(ctx, networkID, traposID, requestType, payload)
+	r.observe(requestType, began, e)
+	return answer, e
+}
+
+func (r *Registry) exchange(ctx context.Context, networkID, traposID, requestType string, payload json.RawMessage) (json.RawMessage, *Error) {
 	if !validType(requestType) {
 		return nil, newError(CodeBadRequest, "a request type must be 1 to 64 printable characters")
 	}

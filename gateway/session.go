@@ -153,10 +153,15 @@ func lost(err error) *Error {
 
 // say writes a frame before there is a writer.
 func (s *session) say(frame []byte) error {
-	if err := s.conn.WriteMessage(websocket.TextMessage, frame); err != nil {
+	if err := s.writeText(frame); err != nil {
 		return err
 	}
 	return s.batch.flush(s.g.opts.HelloTimeout)
+}
+
+func (s *session) writeText(frame []byte) error {
+	s.g.counters.sent(len(frame))
+	return s.conn.WriteMessage(websocket.TextMessage, frame)
 }
 
 // refuse tells a computer why it cannot come in.
@@ -169,7 +174,8 @@ func (s *session) refuse(id *identity, e *Error) {
 	case e.Code == CodeDisconnected:
 		return // it went before it said anything: a port scan, or a player who left
 	}
-	_ = s.conn.WriteMessage(websocket.TextMessage, appendHelloError(nil, e))
+	s.g.counters.refuse(e.Code)
+	_ = s.writeText(appendHelloError(nil, e))
 	s.writeClose(closeCodeOf(e.Code), e.Message)
 	if repeats, loud := s.g.throttle.failed(s.host, e.Code, time.Now()); loud {
 		fields := []zap.Field{zap.String("remote", s.remote), zap.String("code", string(e.Code)), zap.String("err", e.Message)}
@@ -236,6 +242,7 @@ func (s *session) fill(buf *bytes.Buffer, kind int, r io.Reader) error {
 	if err != nil {
 		return err
 	}
+	s.g.counters.received(n)
 	if n > int64(limit) {
 		return newError(CodeTooLarge, fmt.Sprintf("a frame is larger than %d bytes; send it in chunks", limit))
 	}

@@ -3,8 +3,6 @@ package gateway
 import (
 	"sync"
 	"time"
-
-	"github.com/gorilla/websocket"
 )
 
 // piece is the next thing to write: a frame, a request to be made into one, or a slice of a chunked one.
@@ -204,7 +202,7 @@ func (s *session) writePiece(buf *[]byte, p piece) error {
 		b = appendChunk(b, p.stream, p.seq, p.last, p.data)
 		*buf = b
 	}
-	return s.conn.WriteMessage(websocket.TextMessage, b)
+	return s.writeText(b)
 }
 
 // stream makes a request that is too large for one message the chunked frame under way, unless its caller has given up.
