@@ -25,7 +25,7 @@ var (
 	errOut       = errors.New("it leads out of the disk")
 	errLong      = errors.New("it, or a name in it, is too long")
 	errNoName    = errors.New("it holds a character that no file name can have")
-	errAmbiguous = errors.New("it ends a name with a space, or has one of dots alone: not every computer takes that for the same file")
+	errAmbiguous = errors.New("it begins or ends a name with a space, or has one of dots alone: not every computer takes that for the same file")
 )
 
 // parsePath understands a path as CC:Tweaked does: backslashes are slashes, empty names and "." count for nothing, ".." goes
@@ -49,12 +49,18 @@ func parsePath(text string) (path, error) {
 			return path{}, errLong
 		case strings.ContainsAny(name, notInNames) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
 			return path{}, errNoName
-		case strings.HasSuffix(name, " ") || strings.Trim(name, ". ") == "":
+		case ambiguous(name):
 			return path{}, errAmbiguous
 		}
 		p.exact, p.folded = append(p.exact, name), append(p.folded, fold(name))
 	}
 	return p, nil
+}
+
+// ambiguous reports whether versions of the mod take a name for different files: those from 1.102 on strip the spaces around
+// it and ignore one of three dots or more, the older ones keep both.
+func ambiguous(name string) bool {
+	return strings.HasPrefix(name, " ") || strings.HasSuffix(name, " ") || strings.Trim(name, ". ") == ""
 }
 
 // fold is a name as a disk that ignores case (Windows, macOS) has it: small letters, as far as ISO 8859-1 goes, and no dots

@@ -33,8 +33,8 @@ func parsePattern(text string) (pattern, error) {
 		switch {
 		case name == "":
 			continue
-		case strings.Trim(name, ". ") == "" || strings.HasSuffix(name, " "):
-			return nil, errors.New("a pattern has a name of dots alone, or one that ends with a space: write the path as list-files shows it")
+		case ambiguous(name):
+			return nil, errors.New("a pattern has a name of dots alone, or one that begins or ends with a space: write the path as list-files shows it")
 		case name != deep && strings.Contains(name, deep):
 			return nil, errors.New("** stands for whole names: write it between slashes, or use *")
 		case name == deep && len(p) > 0 && p[len(p)-1] == deep:

@@ -147,6 +147,29 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+// From 1.102 on, the mod strips the spaces around each name of a path: ` startup.lua` is `startup.lua` there.
+func TestSpacesAroundNames(t *testing.T) {
+	p := sound(t, `[{"write":{"deny":["startup.lua","a/x"]}}]`)
+	for _, c := range []struct {
+		path string
+		want Outcome
+	}{
+		{" startup.lua", Deny},
+		{"startup.lua ", Deny},
+		{"./ startup.lua", Deny},
+		{`b\..\ startup.lua`, Deny},
+		{"a/ x", Deny},
+		{" a/x", Deny},
+		{"a b/c d", Allow},
+	} {
+		r := request("write-file")
+		r.Write = []Path{{Name: c.path}}
+		if got := p.Decide(r).Outcome; got != c.want {
+			t.Errorf("%q: %v, want %v", c.path, got, c.want)
+		}
+	}
+}
+
 func TestVerdictNamesTheRule(t *testing.T) {
 	p := sound(t, `[{"network":"work"}, {"maxRunSeconds":1.5,"tools":{"deny":["exec-lua"]}}]`)
 	v := p.Decide(request("exec-lua"))

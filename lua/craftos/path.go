@@ -25,7 +25,7 @@ func clean(path string, wildcards bool) string {
 	path = string(kept)
 	var parts []string
 	for _, part := range strings.Split(path, "/") {
-		part = strings.TrimRight(part, " ")
+		part = strings.Trim(part, " ") // from 1.102 on
 		switch {
 		case part == "" || strings.Trim(part, ".") == "" && len(part) != 2:
 			continue
