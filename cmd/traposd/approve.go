@@ -20,7 +20,7 @@ func newApproveCommand() *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if chosen := len(args) + count(all) + count(list); chosen != 1 {
-				return daemon.UsageError(cmd.CommandPath(), fmt.Errorf("give one of NAME, --all and --list"))
+				return usageError(cmd, fmt.Errorf("give one of NAME, --all and --list"))
 			}
 			c, err := control()
 			if err != nil {
@@ -36,7 +36,7 @@ func newApproveCommand() *cobra.Command {
 			name := ""
 			if !all {
 				if name = args[0]; name == "" {
-					return daemon.UsageError(cmd.CommandPath(), fmt.Errorf("the name is empty"))
+					return usageError(cmd, fmt.Errorf("the name is empty"))
 				}
 			}
 			report, err := c.Approve(cmd.Context(), name)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/traposd/traposd/daemon"
 	"github.com/traposd/traposd/daemon/bench"
 )
 
@@ -36,7 +35,7 @@ func newBenchGatewayCommand() *cobra.Command {
 		Example: "  traposd bench gateway\n  traposd bench gateway --computers 1000 --churn 10m --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := opts.Validate(); err != nil {
-				return daemon.UsageError(cmd.CommandPath(), err)
+				return usageError(cmd, err)
 			}
 			program, err := os.Executable()
 			if err != nil {

@@ -34,10 +34,10 @@ func newCallCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			arguments, err := callArguments(cmd.InOrStdin(), args[1:])
 			if err != nil {
-				return daemon.UsageError(cmd.CommandPath(), err)
+				return usageError(cmd, err)
 			}
 			if timeout <= 0 {
-				return daemon.UsageError(cmd.CommandPath(), errors.New("--timeout must be more than nothing, like 30s"))
+				return usageError(cmd, errors.New("--timeout must be more than nothing, like 30s"))
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()

@@ -25,7 +25,7 @@ func newComputerCommand() *cobra.Command {
 				opts.URL = gatewayURL(cmd.Context())
 			}
 			if err := opts.Validate(); err != nil {
-				return daemon.UsageError(cmd.CommandPath(), err)
+				return usageError(cmd, err)
 			}
 			var err error
 			if opts.Password, err = daemon.ComputerPassword(os.Getenv); err != nil {

@@ -36,12 +36,12 @@ func newExecCommand() *cobra.Command {
 					return err
 				}
 				if len(data) > maxCodeBytes {
-					return daemon.UsageError(cmd.CommandPath(), errors.New("the code is longer than 1 MiB"))
+					return usageError(cmd, errors.New("the code is longer than 1 MiB"))
 				}
 				code = string(data)
 			}
 			if timeout < time.Millisecond || timeout > 5*time.Minute {
-				return daemon.UsageError(cmd.CommandPath(), errors.New("--timeout must be from 1ms to 5m"))
+				return usageError(cmd, errors.New("--timeout must be from 1ms to 5m"))
 			}
 			arguments := map[string]any{"computer": args[0], "code": code, "timeoutMs": timeout.Milliseconds()}
 			if network != "" {

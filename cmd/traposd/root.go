@@ -58,7 +58,7 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("traposd {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		text, _, _ := strings.Cut(err.Error(), ": strconv.") // what Go's own parser thinks is no help
-		return daemon.UsageError(cmd.CommandPath(), errors.New(text))
+		return usageError(cmd, errors.New(text))
 	})
 	root.AddCommand(
 		newRunCommand(), newDemoCommand(), newComputerCommand(), newCheckCommand(), newStatusCommand(), newServersCommand(),
@@ -87,9 +87,9 @@ func strictArgs(cmd *cobra.Command) {
 			if near := cmd.SuggestionsFor(given[0]); len(near) > 0 {
 				hint = fmt.Sprintf(", did you mean %q?", near[0])
 			}
-			return daemon.UsageError(cmd.CommandPath(), fmt.Errorf("unknown command %q%s", given[0], hint))
+			return usageError(cmd, fmt.Errorf("unknown command %q%s", given[0], hint))
 		}
-		return daemon.UsageError(cmd.CommandPath(), fmt.Errorf("the command is `%s`", strings.TrimSuffix(cmd.UseLine(), " [flags]")))
+		return usageError(cmd, fmt.Errorf("the command is `%s`", strings.TrimSuffix(cmd.UseLine(), " [flags]")))
 	}
 	for _, sub := range cmd.Commands() {
 		strictArgs(sub)

@@ -26,7 +26,7 @@ func newStatusCommand() *cobra.Command {
 				return err
 			}
 			if watching && asJSON {
-				return daemon.UsageError(cmd.CommandPath(), errors.New("give one of --watch and --json"))
+				return usageError(cmd, errors.New("give one of --watch and --json"))
 			}
 			if watching {
 				return watchStatus(cmd.Context(), cmd.OutOrStdout(), c)

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// EntryName is the name that our listener has in every client's file.
-const EntryName = "traposd"
+// entryName is the name that our listener has in every client's file.
+const entryName = "traposd"
 
 // TokenVariable holds the listener's token in the client's environment. Entries refer to it and never hold the token: these
 // files are synchronised, committed and shown.

@@ -111,7 +111,7 @@ func (im *Imported) add(path string, d dialect, m field) {
 	switch {
 	case !ok:
 		return
-	case name == EntryName && e.URL != "":
+	case name == entryName && e.URL != "":
 		t.note("left out: it is our own listener")
 		return
 	case slices.Contains(im.names, name):

@@ -94,9 +94,9 @@ func descend(o *hujson.Object, keys []string, look layout) (*hujson.Object, erro
 // set gives the object the entry of our name.
 func set(list *hujson.Object, entry any, depth int, look layout) Outcome {
 	value := look.entry(entry, depth+1)
-	m := member(list, EntryName)
+	m := member(list, entryName)
 	if m == nil {
-		add(list, EntryName, value, depth, look)
+		add(list, entryName, value, depth, look)
 		return Added
 	}
 	if sameJSON(m.Value, value) {

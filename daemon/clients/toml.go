@@ -27,13 +27,13 @@ func mergeTOML(before []byte, root string, entry any) ([]byte, Outcome, error) {
 		return nil, Already, err
 	}
 	servers, _ := was[root].(map[string]any)
-	if is, there := servers[EntryName]; there {
+	if is, there := servers[entryName]; there {
 		if reflect.DeepEqual(is, any(want)) {
 			return before, Already, nil
 		}
 		after, ok := replaceTable(before, root, body)
 		if !ok || !changedOnly(was, after, root, want) {
-			return nil, Already, fmt.Errorf("%s.%s stands there in a form that cannot be replaced; use --print and change it by hand", root, EntryName)
+			return nil, Already, fmt.Errorf("%s.%s stands there in a form that cannot be replaced; use --print and change it by hand", root, entryName)
 		}
 		return after, Replaced, nil
 	}
@@ -41,7 +41,7 @@ func mergeTOML(before []byte, root string, entry any) ([]byte, Outcome, error) {
 	if len(after) > 0 {
 		after = append(after[:len(after):len(after)], "\n\n"...)
 	}
-	after = fmt.Appendf(after, "[%s.%s]\n%s", root, EntryName, body)
+	after = fmt.Appendf(after, "[%s.%s]\n%s", root, entryName, body)
 	if !changedOnly(was, after, root, want) {
 		return nil, Already, fmt.Errorf("%s has a form that cannot be added to; use --print and add it by hand", root)
 	}
@@ -50,7 +50,7 @@ func mergeTOML(before []byte, root string, entry any) ([]byte, Outcome, error) {
 
 // replaceTable replaces the lines below the header of our table, up to the next header.
 func replaceTable(text []byte, root string, body []byte) ([]byte, bool) {
-	header := regexp.MustCompile(`(?m)^[ \t]*\[[ \t]*` + root + `[ \t]*\.[ \t]*["']?` + EntryName + `["']?[ \t]*\][ \t]*(#.*)?\r?\n?`)
+	header := regexp.MustCompile(`(?m)^[ \t]*\[[ \t]*` + root + `[ \t]*\.[ \t]*["']?` + entryName + `["']?[ \t]*\][ \t]*(#.*)?\r?\n?`)
 	at := header.FindIndex(text)
 	if at == nil {
 		return nil, false
@@ -79,7 +79,7 @@ func changedOnly(was map[string]any, after []byte, root string, want map[string]
 		return false
 	}
 	servers, ok := is[root].(map[string]any)
-	if !ok || !reflect.DeepEqual(servers[EntryName], any(want)) {
+	if !ok || !reflect.DeepEqual(servers[entryName], any(want)) {
 		return false
 	}
 	wasServers, had := was[root].(map[string]any)
@@ -87,10 +87,10 @@ func changedOnly(was map[string]any, after []byte, root string, want map[string]
 		delete(is, root)
 		return reflect.DeepEqual(is, was)
 	}
-	if before, there := wasServers[EntryName]; there {
-		servers[EntryName] = before
+	if before, there := wasServers[entryName]; there {
+		servers[entryName] = before
 	} else {
-		delete(servers, EntryName)
+		delete(servers, entryName)
 	}
 	return reflect.DeepEqual(is, was)
 }

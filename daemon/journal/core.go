@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// SocketPath is where journald takes native messages (systemd-journald.service(8)).
-const SocketPath = "/run/systemd/journal/socket"
+// socketPath is where journald takes native messages (systemd-journald.service(8)).
+const socketPath = "/run/systemd/journal/socket"
 
 // flushTimeout bounds how long Sync waits for a journald that takes nothing.
 const flushTimeout = 2 * time.Second
@@ -22,7 +22,7 @@ type Event struct{ Name, ID string }
 // Options configure a Core.
 type Options struct {
 	Level      zapcore.LevelEnabler
-	Socket     string           // SocketPath, if empty
+	Socket     string           // a path; journald's own if empty
 	Identifier string           // SYSLOG_IDENTIFIER: what journalctl shows as the program
 	Events     map[string]Event // by message
 	Encoder    zapcore.Encoder  // of lines for Fallback
@@ -40,7 +40,7 @@ type Core struct {
 // New opens a socket to journald. It fails where there is none, or no such thing.
 func New(o Options) (*Core, error) {
 	if o.Socket == "" {
-		o.Socket = SocketPath
+		o.Socket = socketPath
 	}
 	s, err := newSender(o.Socket)
 	if err != nil {

@@ -40,7 +40,7 @@ func specs() map[string]Spec {
 
 func rendered(s Spec) string {
 	var b strings.Builder
-	for _, f := range s.Units() {
+	for _, f := range s.units() {
 		b.WriteString("== " + f.Name + "\n" + f.Text)
 	}
 	return b.String()
@@ -52,7 +52,7 @@ func TestGolden(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		golden(t, name+".units", rendered(spec))
-		golden(t, name+".plist", spec.Plist().Text)
+		golden(t, name+".plist", spec.plist().Text)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestPlistIsRead(t *testing.T) {
 p=plistlib.loads(sys.stdin.buffer.read())
 print(repr((p["Label"],p["ProgramArguments"][0],p["ProgramArguments"][-1],p["EnvironmentVariables"]["TRAPOS_LOG_LEVEL"],p["KeepAlive"],p["ExitTimeOut"],p["Umask"],p["UserName"])))`
 	cmd := exec.CommandContext(t.Context(), python, "-c", script)
-	cmd.Stdin = strings.NewReader(spec.Plist().Text)
+	cmd.Stdin = strings.NewReader(spec.plist().Text)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -115,7 +115,7 @@ func ownFolder(dir string, group int) error {
 // writeUnits writes what differs. A first installation is kardianos/service's; it cannot upgrade, and leaves an empty unit
 // behind when it fails, which is taken away here. systemd is told only of what is new to it: each time, it reads all units.
 func (m *Manager) writeUnits(ctx context.Context, spec Spec, was State, out *Outcome) (changed bool, err error) {
-	units := spec.Units()
+	units := spec.units()
 	before := len(out.Wrote) + len(out.Removed)
 	for _, unit := range units[1:] {
 		if err := out.write(filepath.Join(m.unitDir, unit.Name), []byte(unit.Text), fs.FileMode(unit.Mode)); err != nil {

@@ -92,7 +92,7 @@ func (l *launchd) Files(spec Spec) ([]File, error) {
 	if len(spec.Secrets) == 0 && spec.Gateway != "" {
 		spec.Secrets = []string{SecretPassword} // that it will have: nothing is installed without
 	}
-	file := spec.Plist()
+	file := spec.plist()
 	file.Name = l.plistPath()
 	return []File{file}, nil
 }
@@ -119,7 +119,7 @@ func (l *launchd) Install(ctx context.Context, spec Spec, opts Options) (out Out
 	if err := l.handOver(spec); err != nil {
 		return out, err
 	}
-	plist := spec.Plist()
+	plist := spec.plist()
 	if err := out.write(l.plistPath(), []byte(plist.Text), fs.FileMode(plist.Mode)); err != nil {
 		return out, err
 	}

@@ -64,7 +64,7 @@ func (m *Manager) Files(spec Spec) ([]File, error) {
 	if len(spec.Secrets) == 0 && spec.Gateway != "" {
 		spec.Secrets = []string{SecretPassword} // that it will have: nothing is installed without
 	}
-	files := spec.Units()
+	files := spec.units()
 	for i := range files {
 		files[i].Name = filepath.Join(m.unitDir, files[i].Name)
 	}

@@ -15,9 +15,9 @@ const (
 	exitTimeOut      = 20
 )
 
-// Plist is the definition for launchd (launchd.plist(5)): an agent of the user, or a daemon of the machine. It is started
+// plist is the definition for launchd (launchd.plist(5)): an agent of the user, or a daemon of the machine. It is started
 // again if it fails, not if it ends well. What it holds is no secret; the mode keeps it from others all the same.
-func (s *Spec) Plist() File {
+func (s *Spec) plist() File {
 	p := &plist{}
 	p.text("Label", Label)
 	p.array("ProgramArguments", append([]string{s.Program}, s.arguments()...))

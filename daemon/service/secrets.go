@@ -38,7 +38,7 @@ func (s Secrets) Read(name string) (mcpconfig.Secret, error) {
 
 // Write stores a secret and tells whether that changed anything.
 func (s Secrets) Write(name string, secret mcpconfig.Secret) (changed bool, err error) {
-	if err := CheckSecret(secret); err != nil {
+	if err := checkSecret(secret); err != nil {
 		return false, err
 	}
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
@@ -89,11 +89,11 @@ func ReadSecret(r io.Reader) (mcpconfig.Secret, error) {
 		return mcpconfig.Secret{}, fmt.Errorf("%w: a secret has at most 64 KiB", ErrRefused)
 	}
 	secret := mcpconfig.NewSecret(strings.TrimRight(string(data), "\r\n"))
-	return secret, CheckSecret(secret)
+	return secret, checkSecret(secret)
 }
 
-// CheckSecret refuses what would not be read back as it was given: nothing, and more than one line.
-func CheckSecret(secret mcpconfig.Secret) error {
+// checkSecret refuses what would not be read back as it was given: nothing, and more than one line.
+func checkSecret(secret mcpconfig.Secret) error {
 	switch text := secret.Reveal(); {
 	case text == "":
 		return fmt.Errorf("%w: the secret is empty", ErrRefused)

@@ -63,7 +63,7 @@ func TestASecretsLinkIsReplacedAndNotFollowed(t *testing.T) {
 
 func TestGeneratedSecretsDiffer(t *testing.T) {
 	a, b := GenerateSecret(), GenerateSecret()
-	if a.Equal(b) || len(a.Reveal()) != 32 || CheckSecret(a) != nil {
+	if a.Equal(b) || len(a.Reveal()) != 32 || checkSecret(a) != nil {
 		t.Error("two generated secrets")
 	}
 }

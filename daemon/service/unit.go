@@ -23,8 +23,8 @@ type File struct {
 	Mode uint32
 }
 
-// Units are the definition for systemd: the service first, then its sockets.
-func (s *Spec) Units() []File {
+// units are the definition for systemd: the service first, then its sockets.
+func (s *Spec) units() []File {
 	files := []File{{unitService, s.unit(), 0o644}}
 	for _, u := range s.sockets() {
 		files = append(files, File{u.name, s.socketUnit(u), 0o644})

@@ -25,7 +25,7 @@ func TestUnitsPassSystemdsOwnCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		args := []string{"verify", "--man=no"}
-		for _, unit := range spec.Units() {
+		for _, unit := range spec.units() {
 			path := filepath.Join(dir, unit.Name)
 			if err := os.WriteFile(path, []byte(unit.Text), 0o600); err != nil {
 				t.Fatal(err)
