@@ -15,7 +15,7 @@ import "github.com/traposd/traposd/mcp/wire"
 //	-31015  ClientCannot        a server asked something (sampling, elicitation,      use a client that can
 //	                            roots) that this client cannot answer
 //	-31016  Busy                a bound on sessions, streams or calls is reached      close some, or try again later
-//	-31017  NeedsAuthorization  the server refuses our credentials                    `traposd login`, or mend its headers
+//	-31017  NeedsAuthorization  the server refuses our credentials                    mend the headers of its entry
 //	-31018  UnknownSession      no such session (it expired, or the service           initialize again
 //	                            restarted); HTTP status 404
 //	-31019  Refused             the guard refused the request; the message names      see the message
