@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	maxLatencies  = 40   // per server, that a status shows
-	maxToolSeries = 2000 // tools with a time series of their own; those beyond count as one named otherTools
-	otherTools    = "(others)"
+	maxLatencies  = 40         // per server, that a status shows
+	maxToolSeries = 2000       // tools with a time series of their own; those beyond count as one named otherTools
+	otherTools    = "(others)" // the label of what has no series of its own; no server, type or revision is called so
 )
 
 // calls counts what was passed to the servers. Server and tool names come from configured servers, and the number of series
@@ -32,7 +32,7 @@ func newCalls() *calls {
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "traposd_requests_seconds",
 			Help:    "Requests passed to servers, by server (empty: the computers), method, tool and outcome.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
+			Buckets: latencyBuckets,
 		}, []string{"server", "method", "tool", "outcome"}),
 	}
 }

@@ -53,6 +53,7 @@ type Daemon struct {
 	metrics              *metrics
 	events               *recent.Events
 	calls                *calls
+	requests             *computerRequests
 	page                 *page.Page
 	notifier             *notify.Notifier // nil: no service manager wants to know
 	password             *password
@@ -63,7 +64,7 @@ func New(settings Settings, version string, log *zap.Logger) *Daemon {
 	events := recent.New(zapcore.InfoLevel)
 	log = log.WithOptions(zap.WrapCore(func(core zapcore.Core) zapcore.Core { return zapcore.NewTee(core, events) }))
 	return &Daemon{
-		settings: settings, version: version, log: log, events: events, calls: newCalls(),
+		settings: settings, version: version, log: log, events: events, calls: newCalls(), requests: newComputerRequests(),
 		ready: make(chan struct{}), password: newPassword(settings.Password),
 	}
 }
@@ -161,7 +162,7 @@ func (d *Daemon) assemble() {
 	if d.gatewayAddr != nil {
 		d.gateway = gateway.New(gateway.Options{
 			Password: d.password.reveal, PreviousPassword: d.password.revealPrevious, RequireChallenge: d.settings.GatewayAuth == AuthChallenge,
-			Logger: d.log.Named("gateway"), Files: luaFiles(d.version),
+			Logger: d.log.Named("gateway"), Files: luaFiles(d.version), Observe: d.requests.add,
 			Relay: func(ctx context.Context, r gateway.RelayRequest) (json.RawMessage, error) {
 				return d.computers.Relay(ctx, r)
 			},
@@ -188,7 +189,7 @@ func (d *Daemon) assemble() {
 	})
 	r.watch = d.watcher.Set
 	d.reloader = r
-	d.metrics = newMetrics(d.statusReport, d.calls.seconds)
+	d.metrics = newMetrics(d.version, d.scrape, d.calls.seconds, d.requests.seconds)
 	d.page = newPage(d)
 	r.reloads = d.metrics.reloads
 }

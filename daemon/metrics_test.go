@@ -12,7 +12,8 @@ func TestMetricsOfABrokenEdit(t *testing.T) {
 	before := metricsText(t, r)
 	for _, line := range []string{
 		`traposd_config_problems{severity="error"} 0`, `traposd_servers{state="ready"} 1`, `traposd_config_reloads_total{outcome="applied"} 1`,
-		`traposd_sessions 0`, `traposd_config_pending_entries 0`, `traposd_server_restarts_total{path=`, "go_goroutines ", "process_open_fds ",
+		`traposd_sessions{revision="2025-11-25"} 0`, `traposd_servers{state="backing-off"} 0`, `traposd_build_info{version="test"} 1`,
+		`traposd_gateway_refused_total{code="unauthorized"} 0`, `traposd_config_pending_entries 0`, `traposd_server_restarts_total{path=`, "go_goroutines ", "process_open_fds ",
 	} {
 		if !strings.Contains(before, line) {
 			t.Errorf("not in the metrics: %s", line)
