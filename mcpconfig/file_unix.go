@@ -10,6 +10,9 @@ import (
 	"syscall"
 )
 
+// othersMayRead reports whether a file's mode lets anybody but its owner read, write or execute it.
+func othersMayRead(info fs.FileInfo) bool { return info.Mode().Perm()&0o077 != 0 }
+
 func openFile(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }

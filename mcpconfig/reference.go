@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 )
 
@@ -90,7 +89,7 @@ func (x *expander) file(text string) (string, error) {
 		return "", absentError("${file:…}: there is no such file")
 	case err != nil:
 		return "", fmt.Errorf("${file:…}: %w", err)
-	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
+	case othersMayRead(info):
 		return "", errors.New("${file:…}: others can read the file: chmod 600")
 	}
 	return strings.TrimSpace(string(data)), nil

@@ -149,6 +149,8 @@ func (f *fleet) connect(o order, hello func(id int) []byte) error {
 		select {
 		case <-m.joined:
 		case <-limit.C:
+			f.mu.Lock()
+			defer f.mu.Unlock()
 			return fmt.Errorf("%d of %d are connected after %v; %s", f.connected.Load(), o.Count, orderLimit, f.reason)
 		case <-f.ctx.Done():
 			return f.ctx.Err()

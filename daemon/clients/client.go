@@ -3,7 +3,6 @@ package clients
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 )
 
@@ -121,10 +120,10 @@ var known = []*Client{
 	},
 }
 
-// opencodePath is the file that is there, of the two names that opencode takes. It keeps to ~/.config on every system.
+// opencodePath is the file that is there, of the two names that opencode takes. It keeps to these folders on every system.
 func opencodePath(p Places) string {
 	dir := p.Getenv("XDG_CONFIG_HOME")
-	if dir == "" || runtime.GOOS == "windows" {
+	if dir == "" {
 		dir = filepath.Join(p.Home, ".config")
 	}
 	path := filepath.Join(dir, "opencode", "opencode.json")

@@ -8,9 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// privateRights tells whether a file's mode says who may read it.
-const privateRights = true
-
 // watching sees whether the kernel has room for watching files. Without it edits are noticed by polling, later.
 func (e *examination) watching() {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
