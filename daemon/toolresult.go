@@ -3,7 +3,7 @@ package daemon
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"errors"
 )
 
 // ToolResult is what a person wants to see of a tools/call result.
@@ -26,20 +26,21 @@ func (r ToolResult) Failed() bool {
 // ParseToolResult reads a raw CallToolResult.
 func ParseToolResult(raw json.RawMessage) (ToolResult, error) {
 	var parsed struct {
-		Content []struct {
-			Type string `json:"type"`
-			Text string `json:"text"`
-		} `json:"content"`
+		Content           []json.RawMessage `json:"content"`
 		StructuredContent json.RawMessage `json:"structuredContent"`
 		IsError           bool            `json:"isError"`
 	}
 	if err := json.Unmarshal(raw, &parsed); err != nil {
-		return ToolResult{}, fmt.Errorf("the result is not a tool's: %w", err)
+		return ToolResult{}, errors.New("the server's result is not as a tool's has to be")
 	}
 	var text bytes.Buffer
-	for i, block := range parsed.Content {
-		if block.Type != "text" {
-			continue // an image, for instance, is not for a terminal
+	for i, raw := range parsed.Content {
+		var block struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		}
+		if json.Unmarshal(raw, &block) != nil || block.Type != "text" {
+			continue // an image, for instance, is not for a terminal, and neither is what is no block at all
 		}
 		if i > 0 {
 			text.WriteByte('\n')

@@ -40,3 +40,24 @@ func TestNothingThatIsPrintedSteersTheTerminal(t *testing.T) {
 		t.Errorf("the error prints as %q", text)
 	}
 }
+
+// A glance stays one, however many computers and clients there are.
+func TestStatusShowsNotAllOfThousands(t *testing.T) {
+	report := daemon.StatusReport{
+		Sessions:  make([]daemon.SessionReport, statusRows+7),
+		Computers: make([]daemon.ComputerReport, statusRows+3000),
+	}
+	report.Service.Gateway = "ws://127.0.0.1:1/gateway"
+	var out bytes.Buffer
+	if err := showStatus(&out, report); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"… and 3000 more; see `traposd computers`\n", "… and 7 more; see `traposd sessions`\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the status does not say %q", want)
+		}
+	}
+	if lines := strings.Count(out.String(), "\n"); lines > 2*statusRows+20 {
+		t.Errorf("the status has %d lines", lines)
+	}
+}

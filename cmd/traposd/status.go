@@ -105,14 +105,18 @@ func showStatus(w io.Writer, r daemon.StatusReport) error {
 	}
 	if r.Service.Gateway != "" {
 		_, _ = fmt.Fprintln(w)
-		if err := showComputers(w, daemon.ComputersReport{Computers: r.Computers}, false); err != nil {
+		shown := r.Computers[:min(len(r.Computers), statusRows)]
+		if err := showComputers(w, daemon.ComputersReport{Computers: shown}, false); err != nil {
 			return err
 		}
+		showMore(w, len(r.Computers)-len(shown), "computers")
 	}
 	_, _ = fmt.Fprintln(w)
-	if err := showSessions(w, r.Sessions); err != nil {
+	shown := r.Sessions[:min(len(r.Sessions), statusRows)]
+	if err := showSessions(w, shown); err != nil {
 		return err
 	}
+	showMore(w, len(r.Sessions)-len(shown), "sessions")
 	for i, e := range r.Warnings {
 		if i == 0 {
 			_, _ = fmt.Fprintln(w, "\nlately in the log:")
@@ -120,6 +124,15 @@ func showStatus(w io.Writer, r daemon.StatusReport) error {
 		_, _ = fmt.Fprintf(w, "%s  %s  %s\n", e.Time.Local().Format(time.TimeOnly), e.Level, cell(e.Text()))
 	}
 	return nil
+}
+
+// statusRows is how many computers, and how many sessions, a glance shows: there can be thousands of each.
+const statusRows = 20
+
+func showMore(w io.Writer, left int, command string) {
+	if left > 0 {
+		_, _ = fmt.Fprintf(w, "… and %d more; see `traposd %s`\n", left, command)
+	}
 }
 
 func fileState(f daemon.FileReport) string {
