@@ -27,8 +27,8 @@ func (r ToolResult) Failed() bool {
 func ParseToolResult(raw json.RawMessage) (ToolResult, error) {
 	var parsed struct {
 		Content           []json.RawMessage `json:"content"`
-		StructuredContent json.RawMessage `json:"structuredContent"`
-		IsError           bool            `json:"isError"`
+		StructuredContent json.RawMessage   `json:"structuredContent"`
+		IsError           bool              `json:"isError"`
 	}
 	if err := json.Unmarshal(raw, &parsed); err != nil {
 		return ToolResult{}, errors.New("the server's result is not as a tool's has to be")
