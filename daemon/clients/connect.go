@@ -37,6 +37,8 @@ func (c *Client) Connect(path, url string, token bool) (Outcome, error) {
 	// A link is followed: dotfiles are often kept elsewhere, and a rename would put a file in its place.
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
+	} else if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink != 0 {
+		return Already, fmt.Errorf("%s is a link that leads to no file: make the file it names, or remove the link", path)
 	}
 	before, mode, err := readFile(path)
 	if err != nil {

@@ -121,6 +121,8 @@ func TestConnectLeavesAloneWhatItCannotRead(t *testing.T) {
 		"broken JSON":            {"cursor", "{\n  \"canary\": \n}", "line 3"},
 		"no object":              {"cursor", `["canary"]`, "no JSON object"},
 		"a list of another kind": {"cursor", `{"mcpServers": ["canary"]}`, `"mcpServers" is not an object`},
+		"two lists":              {"cursor", `{"mcpServers": {}, "mcp\u0053ervers": {"canary": {}}}`, `"mcpServers" twice`},
+		"two of ours":            {"cursor", `{"mcpServers": {"traposd": {}, "traposd": {"url": "canary"}}}`, `"traposd" twice`},
 		"broken TOML":            {"codex", "a = 1\ncanary", "line 2"},
 		"a table in one line":    {"codex", "mcp_servers = {a = {command = \"canary\"}}\n", "--print"},
 		"ours in one line":       {"codex", "[mcp_servers]\ntraposd = {url = \"canary\"}\n", "--print"},
@@ -156,13 +158,25 @@ func TestConnectFollowsALink(t *testing.T) {
 	if _, err := Find("cursor").Connect(link, listenerURL, false); err != nil {
 		t.Fatal(err)
 	}
-	info, err := os.Lstat(link)
-	if err != nil || info.Mode()&os.ModeSymlink == 0 || !strings.Contains(read(t, target), listenerURL) {
-		t.Errorf("%v %v", info, err)
+	stays := func() {
+		if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("the link is %v, %v", info, err)
+		}
+	}
+	stays()
+	if !strings.Contains(read(t, target), listenerURL) {
+		t.Error("the file that the link names has no entry")
 	}
 	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("%v %v", info, err)
 	}
+	if err := os.Remove(target); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find("cursor").Connect(link, listenerURL, false); err == nil || !strings.Contains(err.Error(), "leads to no file") {
+		t.Errorf("through a link to nothing: %v", err)
+	}
+	stays()
 }
 
 // Whatever stands in a file, all of it but our entry is there afterwards.

@@ -43,6 +43,9 @@ func mergeJSON(before []byte, root []string, entry any) ([]byte, Outcome, error)
 			list, depth = deeper, depth+1
 		}
 	}
+	if twice(list, entryName) {
+		return nil, Already, fmt.Errorf("it has %q twice: remove one", entryName)
+	}
 	outcome := set(list, entry, depth, look)
 	if outcome == Already {
 		return before, Already, nil
@@ -75,9 +78,23 @@ func member(o *hujson.Object, name string) *hujson.ObjectMember {
 	return nil
 }
 
+// twice reports whether a name is given more than once. Readers of JSON differ in which one they take, and most take the last.
+func twice(o *hujson.Object, name string) bool {
+	n := 0
+	for _, m := range o.Members {
+		if literal, ok := m.Name.Value.(hujson.Literal); ok && literal.String() == name {
+			n++
+		}
+	}
+	return n > 1
+}
+
 // descend returns the object that the keys lead to, and makes what is not there.
 func descend(o *hujson.Object, keys []string, look layout) (*hujson.Object, error) {
 	for depth, key := range keys {
+		if twice(o, key) {
+			return nil, fmt.Errorf("it has %q twice: remove one", key)
+		}
 		m := member(o, key)
 		if m == nil {
 			m = add(o, key, hujson.Value{Value: &hujson.Object{}}, depth, look)
