@@ -54,6 +54,14 @@ func (o *operationsStub) changePassword(_ context.Context, secret mcpconfig.Secr
 	return PasswordReport{Version: 1, Changed: secret.Reveal() == "new", OverlapSeconds: int(overlap.Seconds())}, nil
 }
 
+func (o *operationsStub) logLevelReport() (LogLevelReport, error) {
+	return LogLevelReport{Version: 1, Level: "info"}, nil
+}
+
+func (o *operationsStub) changeLogLevel(level string) (LogLevelReport, error) {
+	return LogLevelReport{Version: 1, Level: level}, nil
+}
+
 func (o *operationsStub) restart(name string) error {
 	o.restarted++
 	if name != "a/b c" {

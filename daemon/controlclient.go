@@ -104,6 +104,16 @@ func (c *ControlClient) RemoveWorkspace(ctx context.Context, path string) (r Wor
 	return r, c.send(ctx, http.MethodDelete, "/v1/workspaces", workspaceRequest{Path: path}, &r)
 }
 
+// LogLevel is from which level on the service logs.
+func (c *ControlClient) LogLevel(ctx context.Context) (r LogLevelReport, err error) {
+	return r, c.do(ctx, http.MethodGet, "/v1/log-level", &r)
+}
+
+// ChangeLogLevel has the service log from another level on, until it starts again.
+func (c *ControlClient) ChangeLogLevel(ctx context.Context, level string) (r LogLevelReport, err error) {
+	return r, c.send(ctx, http.MethodPost, "/v1/log-level", logLevelRequest{level}, &r)
+}
+
 // ChangePassword has the gateway ask for another secret; for overlap (whole seconds) the one before counts too.
 func (c *ControlClient) ChangePassword(ctx context.Context, secret mcpconfig.Secret, overlap time.Duration) (r PasswordReport, err error) {
 	return r, c.send(ctx, http.MethodPost, "/v1/password", passwordRequest{secret.Reveal(), int(overlap / time.Second)}, &r)

@@ -20,12 +20,14 @@ type operations interface {
 	pendingReport() PendingReport
 	workspacesReport() (WorkspacesReport, error)
 	eventsReport(after uint64) EventsReport
+	logLevelReport() (LogLevelReport, error)
 
 	reload(ctx context.Context) error
 	restart(name string) error
 	approve(ctx context.Context, name string) (PendingReport, error)
 	addWorkspace(ctx context.Context, dir string, approve bool) (Workspace, error)
 	removeWorkspace(ctx context.Context, dir string) (Workspace, error)
+	changeLogLevel(level string) (LogLevelReport, error)
 	changePassword(ctx context.Context, secret mcpconfig.Secret, overlap time.Duration) (PasswordReport, error)
 }
 
@@ -54,6 +56,7 @@ func controlRoutes(ops operations) http.Handler {
 	get("/v1/computers", func() (any, error) { return ops.computersReport(), nil })
 	get("/v1/approvals", func() (any, error) { return ops.pendingReport(), nil })
 	get("/v1/workspaces", func() (any, error) { return ops.workspacesReport() })
+	get("/v1/log-level", func() (any, error) { return ops.logLevelReport() })
 	mux.HandleFunc("GET /v1/events", func(w http.ResponseWriter, r *http.Request) {
 		after, err := strconv.ParseUint(r.URL.Query().Get("after"), 10, 64)
 		if err != nil {
@@ -76,6 +79,9 @@ func controlRoutes(ops operations) http.Handler {
 		withBody(w, r, func(ctx context.Context, body workspaceRequest) (any, error) {
 			return ops.addWorkspace(ctx, body.Path, body.Approve)
 		})
+	})
+	mux.HandleFunc("POST /v1/log-level", func(w http.ResponseWriter, r *http.Request) {
+		withBody(w, r, func(_ context.Context, body logLevelRequest) (any, error) { return ops.changeLogLevel(body.Level) })
 	})
 	mux.HandleFunc("POST /v1/password", func(w http.ResponseWriter, r *http.Request) {
 		withBody(w, r, func(ctx context.Context, body passwordRequest) (any, error) {

@@ -33,6 +33,7 @@ type Daemon struct {
 	settings Settings
 	version  string
 	log      *zap.Logger
+	logLevel *zap.AtomicLevel // nil: nobody said; see FollowLogLevel
 	since    time.Time
 	ready    chan struct{} // closed when both listeners are bound and the first configuration is being applied
 

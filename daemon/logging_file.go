@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 )
 
 // Bounds of a log file: with the older ones it takes 60 MiB at most.
@@ -18,9 +19,9 @@ const (
 	keptLogFiles    = 5
 )
 
-// OpenLogger makes the logger that the settings ask for; close ends it. It is NewLogger's unless they name a file.
-func OpenLogger(s Settings) (log *zap.Logger, end func(), err error) {
-	level := zap.NewAtomicLevelAt(s.LogLevel)
+// OpenLogger makes the logger that the settings ask for, from level on; end closes it. It is NewLogger's unless they name a
+// file.
+func OpenLogger(s Settings, level zapcore.LevelEnabler) (log *zap.Logger, end func(), err error) {
 	if s.LogFile == "" {
 		log = NewLogger(level, s.LogFormat)
 		return log, func() { _ = log.Sync() }, nil // a terminal or pipe cannot be synced, and says so

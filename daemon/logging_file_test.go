@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"go.uber.org/zap/zapcore"
 )
 
 func TestLogFileBeginsAnewWhenItIsFull(t *testing.T) {
@@ -53,7 +55,7 @@ func TestLogFileBeginsAnewWhenItIsFull(t *testing.T) {
 
 func TestLogToAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.log")
-	log, end, err := OpenLogger(Settings{LogFile: path, LogFormat: LogAuto})
+	log, end, err := OpenLogger(Settings{LogFile: path, LogFormat: LogAuto}, zapcore.InfoLevel)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +64,7 @@ func TestLogToAFile(t *testing.T) {
 	if data, err := os.ReadFile(path); err != nil || !strings.Contains(string(data), `"msg":"said"`) {
 		t.Errorf("%s %v", data, err)
 	}
-	if _, _, err := OpenLogger(Settings{LogFile: filepath.Join(path, "below")}); !errors.Is(err, ErrSettings) {
+	if _, _, err := OpenLogger(Settings{LogFile: filepath.Join(path, "below")}, zapcore.InfoLevel); !errors.Is(err, ErrSettings) {
 		t.Error(err)
 	}
 }

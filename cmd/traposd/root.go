@@ -65,7 +65,7 @@ func newRoot() *cobra.Command {
 		newComputersCommand(), newSessionsCommand(), newToolsCommand(), newCallCommand(), newExecCommand(),
 		newReloadCommand(), newRestartCommand(), newWorkspaceCommand(), newApproveCommand(),
 		newInstallCommand(), newUninstallCommand(), newStartCommand(), newStopCommand(), newSecretCommand(), newBenchCommand(),
-		newConnectCommand(), newDoctorCommand(), newLogsCommand(), newImportCommand(), newStdioCommand(), newVersionCommand(), newDemoServerCommand(),
+		newConnectCommand(), newDoctorCommand(), newLogsCommand(), newLogLevelCommand(), newImportCommand(), newStdioCommand(), newVersionCommand(), newDemoServerCommand(),
 	)
 	strictArgs(root)
 	return root

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"go.uber.org/zap"
 
 	"github.com/traposd/traposd/daemon"
 )
@@ -21,12 +22,15 @@ func newRunCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			log, end, err := daemon.OpenLogger(settings)
+			level := zap.NewAtomicLevelAt(settings.LogLevel)
+			log, end, err := daemon.OpenLogger(settings, level)
 			if err != nil {
 				return err
 			}
 			defer end()
-			return daemon.RunService(cmd.Context(), daemon.New(settings, version(), log))
+			service := daemon.New(settings, version(), log)
+			service.FollowLogLevel(level)
+			return daemon.RunService(cmd.Context(), service)
 		},
 	}
 	cmd.Flags().StringArrayVar(&flags.Workspaces, "workspace", nil, "a `folder` whose .mcp.json to serve; repeatable, strongest first")
