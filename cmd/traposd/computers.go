@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -17,6 +16,7 @@ func newComputersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "computers",
 		Short: "List the connected computers",
+		Long:  "Lists the connected computers, and how many types of requests each serves; --json and probe-computers name them.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := control()
 			if err != nil {
@@ -45,7 +45,7 @@ func showComputers(w io.Writer, report daemon.ComputersReport, asJSON bool) erro
 	_, _ = fmt.Fprintln(t, "NETWORK\tCOMPUTER\tSTATE\tSERVES\tCONNECTED")
 	for _, c := range report.Computers {
 		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", printable(c.Network), printable(c.TraposID), c.State,
-			printable(strings.Join(c.Serves, ",")), c.ConnectedAt.Local().Format(time.DateTime))
+			plural(len(c.Serves), "type"), c.ConnectedAt.Local().Format(time.DateTime))
 	}
 	return t.Flush()
 }
