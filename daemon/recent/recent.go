@@ -33,12 +33,26 @@ type Event struct {
 	Fields  map[string]any `json:"fields,omitempty"`
 }
 
-// Text is the event in one line, its fields by name.
+// subjects are the fields that say what an event is about and what is wrong. They come first, where a line that is cut
+// still shows them.
+var subjects = []string{"server", "network", "computer", "tool", "at", "field", "problem", "outcome", "err"}
+
+// Text is the event in one line: its subjects, then its other fields by name, without those that are empty.
 func (e Event) Text() string {
 	var b strings.Builder
 	b.WriteString(e.Message)
+	add := func(key string) {
+		if value, ok := e.Fields[key]; ok && value != "" {
+			fmt.Fprintf(&b, " %s=%v", key, value)
+		}
+	}
+	for _, key := range subjects {
+		add(key)
+	}
 	for _, key := range slices.Sorted(maps.Keys(e.Fields)) {
-		fmt.Fprintf(&b, " %s=%v", key, e.Fields[key])
+		if !slices.Contains(subjects, key) {
+			add(key)
+		}
 	}
 	return b.String()
 }
