@@ -45,7 +45,7 @@ func (e *examination) files() {
 		e.find(level, "files", fmt.Sprintf("%s:%d:%d: %s%s", p.Path, p.Line, p.Column, about, p.Message), remedy)
 	}
 	if len(e.status.Problems) == 0 {
-		e.find(OK, "files", fmt.Sprintf("%d configuration files are read and have no problem", read), "")
+		e.find(OK, "files", counted(read, "configuration file")+" read, no problem", "")
 	}
 	for _, p := range e.status.Pending {
 		e.find(Warning, "approval", fmt.Sprintf("server %q of %s waits for approval", p.Name, p.Source.Path),
@@ -64,7 +64,7 @@ func (e *examination) servers() {
 			ready++
 		}
 	}
-	e.find(OK, "servers", fmt.Sprintf("%d of %d servers are ready", ready, len(e.status.Servers)), "")
+	e.find(OK, "servers", fmt.Sprintf("%d of %s ready", ready, counted(len(e.status.Servers), "server")), "")
 }
 
 func (e *examination) server(s daemon.ServerReport) (ready bool) {
@@ -85,7 +85,7 @@ func (e *examination) server(s daemon.ServerReport) (ready bool) {
 		}
 		e.find(Problem, "servers", fmt.Sprintf("server %q fails%s: %s", s.Name, loop, s.Error), again)
 	case "degraded":
-		e.find(Problem, "servers", fmt.Sprintf("server %q serves its former configuration, since the new one does not come up: %s", s.Name, s.Error), again)
+		e.find(Problem, "servers", fmt.Sprintf("server %q serves its former configuration: %s", s.Name, s.Error), again)
 	}
 	return false
 }

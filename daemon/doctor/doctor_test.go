@@ -91,10 +91,10 @@ func TestAllIsWell(t *testing.T) {
 		t.Errorf("%+v", r.Findings)
 	}
 	expect(t, r, OK, "service", "v1")
-	expect(t, r, OK, "endpoint", "1 tools")
+	expect(t, r, OK, "endpoint", "1 tool")
 	expect(t, r, OK, "files")
 	expect(t, r, OK, "servers", "1 of 1")
-	expect(t, r, OK, "computers", "1 computers")
+	expect(t, r, OK, "computers", "1 computer connected")
 }
 
 func TestAServiceThatDoesNotRun(t *testing.T) {
