@@ -61,12 +61,12 @@ func newBenchGatewayCommand() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&opts.Computers, "computers", 10_000, "how `many` computers are connected")
+	f.IntVar(&opts.Computers, "computers", 10_000, "`number` of computers that are connected")
 	f.IntVar(&opts.Rate, "rate", 1000, "`requests` per second while latency is measured")
-	f.IntVar(&opts.Over, "over", 1000, "how `many` of the computers they go to")
-	f.DurationVar(&opts.Duration, "duration", 10*time.Second, "how `long` latency and throughput are measured, each")
-	f.DurationVar(&opts.Churn, "churn", 30*time.Second, "how `long` computers come and go; 0 leaves it out")
-	f.IntVar(&opts.ChurnRate, "churn-rate", 100, "how `many` of them per second")
+	f.IntVar(&opts.Over, "over", 1000, "`number` of computers that they go to")
+	f.DurationVar(&opts.Duration, "duration", 10*time.Second, "how long latency and throughput are measured, each")
+	f.DurationVar(&opts.Churn, "churn", 30*time.Second, "how long computers come and go; 0 leaves it out")
+	f.IntVar(&opts.ChurnRate, "churn-rate", 100, "`number` of them per second")
 	f.StringVar(&profile, "cpuprofile", "", "write a profile of the gateway's process to this `file`, for go tool pprof")
 	jsonFlag(cmd, &asJSON)
 	return cmd
