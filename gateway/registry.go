@@ -198,7 +198,7 @@ func unknownComputer(network, traposID string, others []*computer) *Error {
 	if network != "" {
 		where = " in network " + strconv.Quote(cutText(network, maxIDLength))
 	}
-	hint := ""
+	hint := "; probe-computers and `traposd computers` list those that are"
 	if len(others) > 0 {
 		hint = "; there is " + names(others)
 	}

@@ -62,7 +62,7 @@ func showCheck(w io.Writer, report mcpconfig.Report, asJSON bool) error {
 		}
 	}
 	if len(report.Sources) == 0 && len(report.Problems) == 0 {
-		_, err := fmt.Fprintln(w, "no configuration file was found")
+		_, err := fmt.Fprintln(w, "no configuration file was found: name files, or --workspace FOLDER for the one of a folder")
 		return err
 	}
 	if len(report.Problems) == 0 {

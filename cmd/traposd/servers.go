@@ -38,7 +38,7 @@ func showServers(w io.Writer, report daemon.ServersReport, asJSON bool) error {
 		return printJSON(w, report)
 	}
 	if len(report.Servers) == 0 {
-		_, _ = fmt.Fprintln(w, "no server is configured")
+		_, _ = fmt.Fprintln(w, "no server is configured: write one into the .mcp.json of a workspace; `traposd workspace add FOLDER` names one")
 	} else {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		_, _ = fmt.Fprintln(t, "NAME\tSTATE\tTRANSPORT\tTOOLS\tPID\tSOURCE\tNOTE")

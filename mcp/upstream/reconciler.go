@@ -164,7 +164,7 @@ func (r *Reconciler) Restart(name string) error {
 	}
 	r.mu.Unlock()
 	if len(found) == 0 {
-		return fmt.Errorf("%w: %q", ErrUnknownServer, name)
+		return fmt.Errorf("%w: %q; see `traposd servers`", ErrUnknownServer, name)
 	}
 	for _, w := range found {
 		w.restart()
