@@ -103,7 +103,12 @@ func (r *reloader) current() loaded {
 }
 
 // first reads the files before run is started. What is broken at the first start is off: there is no last good.
-func (r *reloader) first() { r.settle(loaded{}, r.read(loaded{})) }
+func (r *reloader) first() {
+	r.settle(loaded{}, r.read(loaded{}))
+	if now := r.current(); len(now.workspaces) == 0 && len(now.set.Servers()) == 0 {
+		r.log.Info("no workspace is given, so that no server is offered: name a folder by --workspace or traposd workspace add")
+	}
+}
 
 func (r *reloader) reloadNow() {
 	before := r.current()

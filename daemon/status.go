@@ -273,7 +273,7 @@ func serverReport(s mcpconfig.Server, running upstream.Status) ServerReport {
 	}
 	switch {
 	case s.Invalid:
-		r.State, r.Transport, r.Note = stateInvalid, "", "see the problem below"
+		r.State, r.Transport, r.Note = stateInvalid, "", "its entry has an error: see the problem at its line"
 	case s.Disabled:
 		r.State, r.Note = string(upstream.StateOff), "switched off in its file"
 	case s.Hidden:
