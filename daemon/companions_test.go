@@ -229,4 +229,9 @@ func TestExecOnManyThroughTheTools(t *testing.T) {
 			t.Errorf("the audit says %v", fields)
 		}
 	}
+	for _, c := range w.statusReport().Computers {
+		if c.LastExecAt == nil || c.LastExecAt.Before(c.ConnectedAt) {
+			t.Errorf("%s ran code at %v, and connected at %v", c.TraposID, c.LastExecAt, c.ConnectedAt)
+		}
+	}
 }

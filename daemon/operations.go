@@ -106,6 +106,12 @@ func (d *Daemon) statusReport() StatusReport {
 	for i := range report.Servers {
 		report.Servers[i].LatenciesMs = d.calls.last(report.Servers[i].id)
 	}
+	for i := range report.Computers {
+		c := &report.Computers[i]
+		if at := d.computers.LastExec(c.Network, c.TraposID); !at.IsZero() {
+			c.LastExecAt = &at
+		}
+	}
 	for _, s := range d.listener.Sessions() {
 		report.Sessions = append(report.Sessions, SessionReport{Client: s.Client, Revision: s.Revision, Since: s.Since, Streams: s.Streams})
 	}

@@ -83,6 +83,8 @@ type ComputerReport struct {
 	Serves      []string  `json:"serves"`
 	State       string    `json:"state"`
 	ConnectedAt time.Time `json:"connectedAt"`
+
+	LastExecAt *time.Time `json:"lastExecAt,omitempty"` // of the last exec-lua that it answered; in a status only
 }
 
 // ComputersReport is the form of `traposd computers --json`.

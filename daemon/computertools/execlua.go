@@ -165,6 +165,7 @@ func (s *Server) execute(ctx context.Context, p permission, run script) (executi
 	if err := s.request(waiting, p.to, "exec-lua", payload, &reply); err != nil {
 		return execution{}, err
 	}
+	s.lastExecs.note(p.to, s.now())
 	out := execution{OK: reply.OK, Output: reply.Output.text(), Truncated: reply.OutputTruncated}
 	for _, r := range reply.Returns {
 		v := Value{Type: r.Type, Value: r.Value, Truncated: r.Truncated}

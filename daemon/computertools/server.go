@@ -48,6 +48,8 @@ type Server struct {
 	tools    map[string]tool
 	order    []string
 	now      func() time.Time
+
+	lastExecs lastExecs
 }
 
 // New returns the tools over the computers of registry.

@@ -143,7 +143,7 @@ function computerCard(c) {
   const card = make("article", "card",
     make("div", "head", make("h3", "", visible(c.traposId)), state(c.state)),
     make("p", "soft", `network ${visible(c.network)} · computer ${c.computerId}` + (c.label ? ` · ${visible(c.label)}` : "")),
-    make("p", "soft", "connected " + clock(c.connectedAt) + (c.heardAt ? " · heard " + clock(c.heardAt) : "") +
+    make("p", "soft", "connected " + clock(c.connectedAt) +
       (c.lastExecAt ? " · ran Lua " + clock(c.lastExecAt) : "")));
   if (c.serves.includes("read-screen")) card.append(screen(c));
   if (c.serves.includes("reboot-computer")) {
