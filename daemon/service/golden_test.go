@@ -136,3 +136,20 @@ print(repr((p["Label"],p["ProgramArguments"][0],p["ProgramArguments"][-1],p["Env
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
+
+// EnvironmentFile= is a pattern, which has to fit the very file that is meant.
+func TestEnvironmentFileIsTakenLiterally(t *testing.T) {
+	for dir, want := range map[string]string{
+		"/c/a b":      "/c/a b",
+		"/c/100%":     "/c/100%%",
+		"/c/*":        `/c/\*`,
+		"/c/[x]?":     `/c/\[x\]\?`,
+		`/c/back\sla`: `/c/back\\sla`,
+	} {
+		s := specs()["alone"]
+		s.ConfigDir = dir
+		if unit := s.unit(); !strings.Contains(unit, "EnvironmentFile=-"+want+"/environment\n") {
+			t.Errorf("%s: %s", dir, unit)
+		}
+	}
+}

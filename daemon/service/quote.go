@@ -15,6 +15,12 @@ func word(text string) string {
 // line is text as the rest of a directive's line. A Spec that passed its check holds nothing that ends a line.
 func line(text string) string { return strings.ReplaceAll(text, "%", "%%") }
 
+// noGlob is a path that EnvironmentFile= takes for itself: systemd.exec(5) has it be a pattern, as of glob(3), so that a folder
+// named with one of its characters would not be found, or others with it.
+func noGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(path)
+}
+
 func words(prefix string, texts []string) string {
 	var b strings.Builder
 	for _, text := range texts {

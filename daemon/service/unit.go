@@ -93,7 +93,7 @@ func (s *Spec) unit() string {
 	for _, v := range s.environment() {
 		fmt.Fprintf(&b, "Environment=%s\n", word(v.Name+"="+v.Value))
 	}
-	fmt.Fprintf(&b, "EnvironmentFile=-%s/environment\n", line(s.ConfigDir))
+	fmt.Fprintf(&b, "EnvironmentFile=-%s/environment\n", line(noGlob(s.ConfigDir)))
 	for _, name := range s.Secrets {
 		fmt.Fprintf(&b, "LoadCredential=%s:%s/%s\n", name, line(s.SecretsDir), name)
 	}
