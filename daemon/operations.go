@@ -34,7 +34,7 @@ func (d *Daemon) computersReport() ComputersReport {
 }
 
 func (d *Daemon) eventsReport(after uint64) EventsReport {
-	events, _ := d.events.After(after)
+	events := d.events.After(after)
 	return EventsReport{Version: reportVersion, Events: append([]recent.Event{}, events...)}
 }
 

@@ -38,7 +38,7 @@ func statusLine(servers []ServerReport, computers int) string {
 		}
 		total++
 	}
-	line := counted(total, "server")
+	line := Counted(total, "server")
 	if failed > 0 {
 		line += fmt.Sprintf(", %d failed", failed)
 	}
@@ -46,12 +46,13 @@ func statusLine(servers []ServerReport, computers int) string {
 		line += fmt.Sprintf(", %d waiting for approval", waiting)
 	}
 	if computers >= 0 {
-		line += "; " + counted(computers, "computer")
+		line += "; " + Counted(computers, "computer")
 	}
 	return line
 }
 
-func counted(n int, thing string) string {
+// Counted is n things, of which one is a thing: "1 server", "2 servers".
+func Counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

@@ -145,7 +145,7 @@ const (
 
 // recentWarnings are the warnings and errors of late; of those that say the same of the same, the last.
 func recentWarnings(events *recent.Events, now time.Time) []recent.Event {
-	all, _ := events.After(0)
+	all := events.After(0)
 	warnings := []recent.Event{}
 	seen := map[string]bool{}
 	for _, e := range slices.Backward(all) {

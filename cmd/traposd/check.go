@@ -66,7 +66,7 @@ func showCheck(w io.Writer, report mcpconfig.Report, asJSON bool) error {
 		return err
 	}
 	if len(report.Problems) == 0 {
-		_, err := fmt.Fprintf(w, "%s in %s, no problem\n", plural(len(report.Servers), "server"), plural(len(report.Sources), "file"))
+		_, err := fmt.Fprintf(w, "%s in %s, no problem\n", daemon.Counted(len(report.Servers), "server"), daemon.Counted(len(report.Sources), "file"))
 		return err
 	}
 	return nil

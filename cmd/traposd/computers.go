@@ -45,7 +45,7 @@ func showComputers(w io.Writer, report daemon.ComputersReport, asJSON bool) erro
 	_, _ = fmt.Fprintln(t, "NETWORK\tCOMPUTER\tSTATE\tSERVES\tCONNECTED")
 	for _, c := range report.Computers {
 		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", printable(c.Network), printable(c.TraposID), c.State,
-			plural(len(c.Serves), "type"), c.ConnectedAt.Local().Format(time.DateTime))
+			daemon.Counted(len(c.Serves), "type"), c.ConnectedAt.Local().Format(time.DateTime))
 	}
 	return t.Flush()
 }

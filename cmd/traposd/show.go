@@ -87,11 +87,3 @@ func cell(s string) string {
 	}
 	return s
 }
-
-// plural is n things, of which one is a thing.
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return strconv.Itoa(n) + " " + thing + "s"
-}

@@ -45,7 +45,7 @@ func (e *examination) files() {
 		e.find(level, "files", fmt.Sprintf("%s:%d:%d: %s%s", p.Path, p.Line, p.Column, about, p.Message), remedy)
 	}
 	if len(e.status.Problems) == 0 {
-		e.find(OK, "files", counted(read, "configuration file")+" read, no problem", "")
+		e.find(OK, "files", daemon.Counted(read, "configuration file")+" read, no problem", "")
 	}
 	for _, p := range e.status.Pending {
 		e.find(Warning, "approval", fmt.Sprintf("server %q of %s waits for approval", p.Name, p.Source.Path),
@@ -64,7 +64,7 @@ func (e *examination) servers() {
 			ready++
 		}
 	}
-	e.find(OK, "servers", fmt.Sprintf("%d of %s ready", ready, counted(len(e.status.Servers), "server")), "")
+	e.find(OK, "servers", fmt.Sprintf("%d of %s ready", ready, daemon.Counted(len(e.status.Servers), "server")), "")
 }
 
 func (e *examination) server(s daemon.ServerReport) (ready bool) {

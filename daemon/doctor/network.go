@@ -48,7 +48,7 @@ func (e *examination) endpoint() {
 			"if it wants a token, set TRAPOS_MCP_TOKEN here as it is set for the service; else restart the service")
 		return
 	}
-	e.find(OK, "endpoint", e.status.Service.MCP+" answers and offers "+counted(len(list.Tools), "tool"), "")
+	e.find(OK, "endpoint", e.status.Service.MCP+" answers and offers "+daemon.Counted(len(list.Tools), "tool"), "")
 }
 
 // computers says what stands between the gateway and the game.
@@ -67,7 +67,7 @@ func (e *examination) computers() {
 			"a paused single-player world is silent; else look at the computer's screen, where its program says what is wrong")
 	}
 	if len(e.status.Computers) > 0 {
-		e.find(OK, "computers", counted(len(e.status.Computers), "computer")+" connected", "")
+		e.find(OK, "computers", daemon.Counted(len(e.status.Computers), "computer")+" connected", "")
 		return
 	}
 	address, err := url.Parse(e.status.Service.Gateway)

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -15,12 +14,4 @@ func quoted(name string) string {
 		return name
 	}
 	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
-}
-
-// counted is n things, of which one is a thing.
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return strconv.Itoa(n) + " " + thing + "s"
 }

@@ -124,7 +124,7 @@ func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 			shown = status
 			err = s.send("status", status)
 		}
-		news, _ := p.options.Events.After(seq)
+		news := p.options.Events.After(seq)
 		if err == nil && len(news) > 0 {
 			seq = news[len(news)-1].Seq
 			var text []byte

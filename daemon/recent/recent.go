@@ -66,18 +66,17 @@ type Events struct {
 
 type ring struct {
 	mu      sync.Mutex
-	last    uint64
+	last    uint64  // sequence number
 	entries []Event // at most Capacity, oldest first
-	changed chan struct{}
 }
 
 // New returns an empty memory of what is logged at level and above.
 func New(level zapcore.LevelEnabler) *Events {
-	return &Events{LevelEnabler: level, ring: &ring{changed: make(chan struct{})}}
+	return &Events{LevelEnabler: level, ring: &ring{}}
 }
 
-// After returns the entries after that sequence number that are still known, and a channel that is closed when another comes.
-func (e *Events) After(seq uint64) ([]Event, <-chan struct{}) {
+// After returns the entries after that sequence number that are still known.
+func (e *Events) After(seq uint64) []Event {
 	e.ring.mu.Lock()
 	defer e.ring.mu.Unlock()
 	at, _ := slices.BinarySearchFunc(e.ring.entries, seq+1, func(entry Event, seq uint64) int {
@@ -89,7 +88,7 @@ func (e *Events) After(seq uint64) ([]Event, <-chan struct{}) {
 		}
 		return 0
 	})
-	return slices.Clone(e.ring.entries[at:]), e.ring.changed
+	return slices.Clone(e.ring.entries[at:])
 }
 
 // With is part of zapcore.Core.
@@ -137,8 +136,6 @@ func (r *ring) add(event Event) {
 		r.entries = slices.Delete(r.entries, 0, 1)
 	}
 	r.entries = append(r.entries, event)
-	close(r.changed)
-	r.changed = make(chan struct{})
 }
 
 // plain is a field's value in a form that JSON can hold and that is bounded.
