@@ -25,6 +25,9 @@ func Check(files []string, flags Flags) (mcpconfig.Report, error) {
 		if err != nil {
 			return mcpconfig.Report{}, failf(ErrUsage, "%s: %v", file, err)
 		}
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return mcpconfig.Report{}, failf(ErrUsage, "%s is a folder: name a file in it, or check its .mcp.json by --workspace", file)
+		}
 		abs[i] = path
 	}
 	stored, err := readWorkspaces(s.StateDir)
@@ -37,7 +40,10 @@ func Check(files []string, flags Flags) (mcpconfig.Report, error) {
 	report.Problems = append(report.Problems, withoutLastGood(problems)...)
 	if len(abs) == 0 {
 		set, _ := mcpconfig.Load(options)
-		report.Problems = append(report.Problems, own.filters.strangers(s.ownFilePath(), set, s.workspaces(stored))...)
+		// Where nothing is found, the service has its workspaces from elsewhere, and so the servers that filters name.
+		if workspaces := s.workspaces(stored); len(workspaces)+len(set.Servers()) > 0 {
+			report.Problems = append(report.Problems, own.filters.strangers(s.ownFilePath(), set, workspaces)...)
+		}
 	}
 	return report, nil
 }
