@@ -54,11 +54,14 @@ func newStatusCommand() *cobra.Command {
 // watchDelay is the time between two looks of `traposd status --watch`.
 const watchDelay = time.Second
 
-// Control sequences of terminals (ECMA-48): to the upper left corner, erase to the end of the line, of the screen.
+// Control sequences of terminals (ECMA-48): to the upper left corner, erase to the end of the line, of the screen; and
+// those of DEC's private mode 7: cut long lines, wrap them again.
 const (
 	cursorHome  = "\x1b[H"
 	eraseLine   = "\x1b[K"
 	eraseScreen = "\x1b[J"
+	cutLines    = "\x1b[?7l"
+	wrapLines   = "\x1b[?7h"
 )
 
 // watchStatus draws the status over itself until ctx ends; a service that is away is waited for.
@@ -76,7 +79,8 @@ func watchStatus(ctx context.Context, w io.Writer, c *daemon.ControlClient) erro
 		default:
 			_ = showStatus(&text, report) // a buffer takes all
 		}
-		if _, err := io.WriteString(w, cursorHome+strings.ReplaceAll(text.String(), "\n", eraseLine+"\n")+eraseScreen); err != nil {
+		frame := cutLines + cursorHome + strings.ReplaceAll(text.String(), "\n", eraseLine+"\n") + eraseScreen + wrapLines
+		if _, err := io.WriteString(w, frame); err != nil {
 			return err
 		}
 		select {
