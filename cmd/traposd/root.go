@@ -54,7 +54,6 @@ func newRoot() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetVersionTemplate("traposd {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		text, _, _ := strings.Cut(err.Error(), ": strconv.") // what Go's own parser thinks is no help
@@ -66,7 +65,9 @@ func newRoot() *cobra.Command {
 		newReloadCommand(), newRestartCommand(), newWorkspaceCommand(), newApproveCommand(),
 		newInstallCommand(), newUninstallCommand(), newStartCommand(), newStopCommand(), newSecretCommand(), newBenchCommand(),
 		newConnectCommand(), newDoctorCommand(), newLogsCommand(), newLogLevelCommand(), newImportCommand(), newStdioCommand(), newVersionCommand(), newDemoServerCommand(),
+		newCompletionCommand(), newManCommand(),
 	)
+	addCompletions(root)
 	strictArgs(root)
 	return root
 }
