@@ -58,6 +58,10 @@ func (e *examination) servers() {
 	if e.status == nil {
 		return
 	}
+	if len(e.status.Servers) == 0 {
+		e.find(Hint, "servers", "no server is configured", "write one into the .mcp.json of a workspace; `traposd workspace add FOLDER` names one")
+		return
+	}
 	ready := 0
 	for _, s := range e.status.Servers {
 		if e.server(s) {
@@ -109,8 +113,8 @@ func (e *examination) warnings() {
 		return
 	}
 	for _, w := range e.status.Warnings {
-		if w.Fields["server"] != nil && w.Fields["state"] != nil || w.Message == "configuration problem" {
-			continue // told with its server or its file
+		if w.Fields["server"] != nil && w.Fields["state"] != nil || w.Message == "configuration problem" || strings.HasPrefix(w.Message, "entry waits for approval") {
+			continue // told with its server or its file, while it is so
 		}
 		e.find(Warning, "log", w.Time.Local().Format("15:04:05")+" "+w.Text(), remedyFor(w.Message, w.Fields))
 	}

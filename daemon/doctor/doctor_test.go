@@ -97,6 +97,19 @@ func TestAllIsWell(t *testing.T) {
 	expect(t, r, OK, "computers", "1 computer connected")
 }
 
+func TestAServiceWithoutServers(t *testing.T) {
+	s := well(t)
+	s.Servers = nil
+	s.Warnings = []recent.Event{{Time: time.Now(), Message: "entry waits for approval; see traposd approve --list", Fields: map[string]any{"server": "gone"}}}
+	r := Examine(t.Context(), options(t, service{report: s}, nil))
+	expect(t, r, Hint, "servers", "no server is configured", "traposd workspace add")
+	for _, f := range r.Findings {
+		if f.Subject == "log" {
+			t.Errorf("what waits no longer is told: %+v", f)
+		}
+	}
+}
+
 func TestAServiceThatDoesNotRun(t *testing.T) {
 	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
