@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -50,7 +51,11 @@ func callTool(ctx context.Context, server, tool string, arguments any) (json.Raw
 		return nil, err
 	}
 	defer func() { _ = client.Close(ctx) }()
-	return client.Call(ctx, "tools/call", map[string]any{"name": tool, "arguments": arguments})
+	raw, err := client.Call(ctx, "tools/call", map[string]any{"name": tool, "arguments": arguments})
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return nil, errors.New("interrupted: the call is cancelled")
+	}
+	return raw, err
 }
 
 // listTools returns the definitions of all tools, raw, in the listener's order.
