@@ -57,16 +57,22 @@ func (g *Gateway) Stats() Stats {
 	s := Stats{
 		FramesReceived: g.counters.framesIn.Load(), FramesSent: g.counters.framesOut.Load(),
 		BytesReceived: g.counters.bytesIn.Load(), BytesSent: g.counters.bytesOut.Load(),
-		Refused: map[Code]uint64{}, Computers: map[State]int{StateReady: 0, StateUnresponsive: 0},
+		Refused: map[Code]uint64{}, Computers: make(map[State]int, 2),
 	}
 	g.counters.mu.Lock()
 	maps.Copy(s.Refused, g.counters.refused)
 	g.counters.mu.Unlock()
+	ready, unresponsive := 0, 0
 	for _, c := range g.registry.all(nil) {
-		if c.connected() {
-			s.Computers[c.state()]++
+		switch {
+		case !c.connected():
+		case c.silent.Load():
+			unresponsive++
+		default:
+			ready++
 		}
 	}
+	s.Computers[StateReady], s.Computers[StateUnresponsive] = ready, unresponsive
 	return s
 }
 
