@@ -111,7 +111,7 @@ func strangeKey(key string) (mcpconfig.Problem, bool) {
 	case "mcpServers":
 		return mcpconfig.Problem{Severity: mcpconfig.SeverityError, Field: key, Message: "in this file the servers stand under `servers`"}, true
 	}
-	return mcpconfig.Problem{Severity: mcpconfig.SeverityWarning, Message: fmt.Sprintf("%q is no setting of this file", key)}, true
+	return mcpconfig.Problem{Severity: mcpconfig.SeverityWarning, Message: fmt.Sprintf("%q is no setting of this file; there are servers, filters, policy, allowedHosts and allowedOrigins", key)}, true
 }
 
 // readOwnBytes never blocks: what is no regular file is not opened for reading.
