@@ -73,10 +73,7 @@ func showJournal(cmd *cobra.Command, words []string, q logQuery) error {
 	run := exec.CommandContext(cmd.Context(), words[0], args...)
 	run.Stdout, run.Stderr = cmd.OutOrStdout(), cmd.ErrOrStderr()
 	err := run.Run()
-	if cmd.Context().Err() != nil {
-		return nil // it was interrupted, which is how following ends
-	}
-	if err != nil {
+	if err != nil && cmd.Context().Err() == nil { // an interruption is how following ends
 		return fmt.Errorf("%s: %w", words[0], err)
 	}
 	return nil
