@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 
 	"github.com/tailscale/hujson"
 
@@ -151,11 +149,6 @@ func texts(v hujson.Value) (values []string, bad int) {
 func position(data []byte, offset int) (line, column int) {
 	before := data[:min(offset, len(data))]
 	return bytes.Count(before, []byte{'\n'}) + 1, len(before) - bytes.LastIndexByte(before, '\n')
-}
-
-func (f ownFile) equal(other ownFile) bool {
-	return slices.Equal(f.allowedHosts, other.allowedHosts) && slices.Equal(f.allowedOrigins, other.allowedOrigins) &&
-		reflect.DeepEqual(f.filters, other.filters) && reflect.DeepEqual(f.policy, other.policy)
 }
 
 func (s *Settings) ownFilePath() string { return filepath.Join(s.ConfigDir, ownFileName) }

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -97,4 +99,9 @@ func TestAllowedHostsAreAppliedLive(t *testing.T) {
 	}
 	write(`{}`)
 	await(t, "the host to be refused", func() bool { return status() == http.StatusForbidden })
+}
+
+func (f ownFile) equal(other ownFile) bool {
+	return slices.Equal(f.allowedHosts, other.allowedHosts) && slices.Equal(f.allowedOrigins, other.allowedOrigins) &&
+		reflect.DeepEqual(f.filters, other.filters) && reflect.DeepEqual(f.policy, other.policy)
 }
