@@ -7,6 +7,7 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -41,7 +42,10 @@ type Options struct {
 type Page struct {
 	options Options
 	mux     *http.ServeMux
-	closed  chan struct{}
+	closed  context.Context // ends by Close
+	end     context.CancelFunc
+
+	writeLimit time.Duration // writeLimit
 
 	mu      sync.Mutex
 	closing bool
@@ -51,7 +55,8 @@ type Page struct {
 
 // New returns a page.
 func New(o Options) *Page {
-	p := &Page{options: o, mux: http.NewServeMux(), closed: make(chan struct{})}
+	p := &Page{options: o, mux: http.NewServeMux(), writeLimit: writeLimit}
+	p.closed, p.end = context.WithCancel(context.Background())
 	files, err := fs.Sub(static, "static")
 	if err != nil {
 		panic(err) // the folder is part of the program
@@ -75,12 +80,12 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux.ServeHTTP(w, r)
 }
 
-// Close ends the streams, lets no more begin, and waits for them.
+// Close ends the streams, also those whose viewers take nothing, lets no more begin, and waits for them.
 func (p *Page) Close() {
 	p.mu.Lock()
 	if !p.closing {
 		p.closing = true
-		close(p.closed)
+		p.end()
 	}
 	p.mu.Unlock()
 	p.group.Wait()
@@ -112,7 +117,8 @@ func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 	}
 	defer p.leave()
 	w.Header().Set("Content-Type", "text/event-stream")
-	s := stream{w: w, rc: http.NewResponseController(w)}
+	s := &stream{w: w, rc: http.NewResponseController(w), limit: p.writeLimit}
+	defer s.cutWhenDone(p.closed)()
 	look, alive := time.NewTicker(lookDelay), time.NewTicker(aliveDelay)
 	defer look.Stop()
 	defer alive.Stop()
@@ -143,7 +149,7 @@ func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 			}
 		case <-r.Context().Done():
 			return
-		case <-p.closed:
+		case <-p.closed.Done():
 			return
 		}
 	}
@@ -151,12 +157,49 @@ func (p *Page) live(w http.ResponseWriter, r *http.Request) {
 
 // stream writes server-sent events (HTML, section 9.2).
 type stream struct {
-	w  http.ResponseWriter
-	rc *http.ResponseController
+	w     http.ResponseWriter
+	rc    *http.ResponseController
+	limit time.Duration // of one write
+
+	mu  sync.Mutex
+	cut bool // nothing more is written
 }
 
+// cutWhenDone ends the stream when ctx does, a write that is stuck included. The function that it returns is to be called
+// last, and waits.
+func (s *stream) cutWhenDone(ctx context.Context) func() {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.cut = true
+		_ = s.rc.SetWriteDeadline(time.Now())
+	})
+	return func() {
+		if !stop() {
+			<-done
+		}
+	}
+}
+
+// begin gives the next write its time.
+func (s *stream) begin() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cut {
+		return errClosed
+	}
+	_ = s.rc.SetWriteDeadline(time.Now().Add(s.limit)) // not every connection has deadlines
+	return nil
+}
+
+var errClosed = errors.New("the page is closed")
+
 func (s *stream) send(event string, data []byte) error {
-	_ = s.rc.SetWriteDeadline(time.Now().Add(writeLimit)) // not every connection has deadlines
+	if err := s.begin(); err != nil {
+		return err
+	}
 	if _, err := fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", event, data); err != nil {
 		return err
 	}

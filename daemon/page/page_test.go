@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
@@ -182,6 +184,37 @@ func TestViewersAreBounded(t *testing.T) {
 	}
 	if status, _ := b.live(t); status != http.StatusServiceUnavailable {
 		t.Error(status)
+	}
+}
+
+// A viewer that takes nothing must not hold up the end of the service.
+func TestCloseWaitsForNoViewer(t *testing.T) {
+	b := newBed(t)
+	b.page.writeLimit = time.Hour
+	long := strings.Repeat("x", 16<<20) // more than the buffers of a connection hold
+	b.status.Store(&long)
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", b.server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, "GET /ui/live HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		b.page.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(30 * time.Second):
+		t.Error("the page waits for a viewer that takes nothing")
+		_ = conn.Close()
+		<-closed
 	}
 }
 
