@@ -51,7 +51,7 @@ func showServers(w io.Writer, report daemon.ServersReport, asJSON bool) error {
 			if note == "" {
 				note = s.Note
 			}
-			_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s:%d\t%s\n", printable(s.Name), s.State, s.Transport, s.Tools, pid,
+			_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%s\t%s:%d\t%s\n", cell(s.Name), s.State, s.Transport, s.Tools, pid,
 				shownPath(s.Source.Path), s.Source.Line, cell(note))
 		}
 		if err := t.Flush(); err != nil {

@@ -61,3 +61,15 @@ func TestStatusShowsNotAllOfThousands(t *testing.T) {
 		t.Errorf("the status has %d lines", lines)
 	}
 }
+
+// A name of many thousand characters must not make every line of a table as long.
+func TestLongNamesDoNotWidenTables(t *testing.T) {
+	report := daemon.ServersReport{Servers: []daemon.ServerReport{{Name: strings.Repeat("n", 10_000)}, {Name: "short"}}}
+	var out bytes.Buffer
+	if err := showServers(&out, report, false); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); len(text) > 1000 || !strings.Contains(text, "n…") {
+		t.Errorf("%d bytes are printed", len(text))
+	}
+}
