@@ -46,17 +46,6 @@ func (r *Report) least(name string, value float64, unit string, goal float64) {
 	r.Figures = append(r.Figures, Figure{Name: name, Value: value, Unit: unit, Goal: fmt.Sprintf(">= %g", goal), Met: value >= goal})
 }
 
-// Missed counts the figures that are not as good as their goals.
-func (r *Report) Missed() int {
-	n := 0
-	for _, f := range r.Figures {
-		if !f.Met {
-			n++
-		}
-	}
-	return n
-}
-
 // Write prints the report as a table.
 func (r *Report) Write(w io.Writer) error {
 	_, _ = fmt.Fprintf(w, "%d computers, %d CPUs, %s, %s", r.Computers, r.CPUs, r.System, r.Go)
