@@ -31,7 +31,7 @@ func newImportCommand() *cobra.Command {
 				}
 				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s%s\n", shownPath(note.Path), printable(about), printable(note.Message))
 			}
-			_, err := cmd.OutOrStdout().Write(im.File())
+			_, err := cmd.OutOrStdout().Write(escapeControls(im.File()))
 			return err
 		},
 	}

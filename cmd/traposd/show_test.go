@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -71,5 +73,34 @@ func TestLongNamesDoNotWidenTables(t *testing.T) {
 	}
 	if text := out.String(); len(text) > 1000 || !strings.Contains(text, "n…") {
 		t.Errorf("%d bytes are printed", len(text))
+	}
+}
+
+// What is imported was written by others, and is looked at in a terminal before it is put to use.
+func TestWhatIsImportedDoesNotSteerTheTerminal(t *testing.T) {
+	text, err := json.Marshal(map[string]any{"mcpServers": map[string]any{hostile: map[string]any{"command": hostile}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "mcp.json")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	cmd := newImportCommand()
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SetArgs([]string{path})
+	if err := cmd.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.ContainsAny(text, "\x1b\u009b\x7f\u202e\U000e0001") {
+		t.Errorf("printed %q", text)
+	}
+	var made struct {
+		MCPServers map[string]struct{ Command string }
+	}
+	if err := json.Unmarshal(out.Bytes(), &made); err != nil || made.MCPServers[hostile].Command != hostile {
+		t.Errorf("%v in %q", err, out.String())
 	}
 }
