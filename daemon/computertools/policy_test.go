@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tailscale/hujson"
@@ -31,12 +32,15 @@ func rules(t *testing.T, text string) *policy.Policy {
 
 // world is two computers in two networks. It keeps what they were asked: "network/traposId type payload".
 func world(asked *[]string, answer func(kind string) string) registry {
+	var mu sync.Mutex // a call of many computers asks them at once
 	return registry{
 		computers: []gateway.Computer{
 			{NetworkID: "home", TraposID: "1:hub", ComputerID: 1, Label: "hub"},
 			{NetworkID: "work", TraposID: "2:", ComputerID: 2},
 		},
 		answer: func(_ context.Context, network, computer, kind string, payload json.RawMessage) (json.RawMessage, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			*asked = append(*asked, fmt.Sprintf("%s/%s %s %s", network, computer, kind, payload))
 			return json.RawMessage(answer(kind)), nil
 		},
