@@ -6,13 +6,23 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/traposd/traposd/daemon/policy"
 	"github.com/traposd/traposd/gateway"
 )
 
-// Picture is a computer's screen as PNG, for the operator's own eyes: the policy is about what clients may do, and has no say
-// in it. It fails with a *gateway.Error if the computer does not answer.
+// Picture is a computer's screen as PNG, for the status page. Whoever reaches the page may be any local process, so a screen
+// that clients may not read, or only after somebody was asked, is not shown there either. It fails with a *gateway.Error if
+// the computer does not answer.
 func (s *Server) Picture(ctx context.Context, network, traposID string) ([]byte, error) {
-	payload, err := s.registry.Request(ctx, network, traposID, "read-screen", json.RawMessage(`{}`))
+	found, err := s.registry.Lookup(network, traposID)
+	if err != nil {
+		return nil, err
+	}
+	p := permission{to: target{Computer: found.TraposID, Network: found.NetworkID}, computer: computerOf(found)}
+	if s.judge(ctx, &p, deed{tool: "read-screen"}); p.verdict.Outcome != policy.Allow {
+		return nil, &refusal{kindDenied, p.verdict.Message("read-screen", p.to.Computer)}
+	}
+	payload, err := s.registry.Request(ctx, p.to.Network, p.to.Computer, "read-screen", json.RawMessage(`{}`))
 	if err != nil {
 		return nil, err
 	}
